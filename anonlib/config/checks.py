@@ -3,6 +3,9 @@
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from pydantic import ValidationError
 
 from anonlib import registry
 from anonlib.config.environment import SQL_OPTIONS
@@ -25,7 +28,7 @@ from anonlib.config.policies.judgement import check_policy
 from anonlib.config.reader_options import check_reader_options
 from anonlib.config.resolve import bind_models, find_joint_columns, find_ordered_columns
 from anonlib.config.secrets import has_secret, is_secret_setting
-from anonlib.errors import ConfigError, InputError, Problem, did_you_mean
+from anonlib.errors import ConfigError, InputError, Problem, did_you_mean, problems_of
 from anonlib.hierarchy import read_hierarchy
 from anonlib.kernels import Kernel
 from anonlib.measure import Measure
@@ -730,6 +733,21 @@ def require_reviewed(review: Sequence[str]) -> None:
         )
 
 
+def _check_other_source(source: Mapping[str, Any], where: str) -> Iterator[Problem]:
+    """Checks the table that a measure reads besides the source."""
+    try:
+        section = SourceSection.model_validate(dict(source))
+    except ValidationError as error:
+        yield from problems_of(error, SourceSection, f"{where}.source")
+        return
+    if section.format in ("dataframe", "jdbc", "generator"):
+        text = "must be a table or files: delta, table, parquet, csv, json, orc"
+        yield Problem(f"{where}.source.format", text)
+        return
+    for problem in _check_source(section):
+        yield Problem(f"{where}.{problem.where}", problem.text)
+
+
 def check_measures(
     measures: Sequence[Measure], attributes: Mapping[str, Attribute]
 ) -> Iterator[Problem]:
@@ -738,6 +756,8 @@ def check_measures(
     for i, measure in enumerate(measures):
         if measure.type in types[:i]:
             yield Problem(f"evaluate.measures.{i}", f"{measure.type} is named twice; remove one")
+        if measure.other_source is not None:
+            yield from _check_other_source(measure.other_source, f"evaluate.measures.{i}")
         for name, roles in measure.named_columns.items():
             if name not in attributes or attributes[name].role not in roles:
                 known = [n for n, a in attributes.items() if a.role in roles]

@@ -22,7 +22,9 @@ from anonlib.evaluation.classes import (
 )
 from anonlib.evaluation.clusters import ClusterModel, contingencies
 from anonlib.evaluation.fold import fold
+from anonlib.evaluation.likeness import count_in_table, hash_released_keys, hash_source_keys
 from anonlib.evaluation.linking import distinct_tuples, link_rows
+from anonlib.evaluation.population_counts import count_regions
 from anonlib.evaluation.published_spec import make_published_spec
 from anonlib.evaluation.row_places import first_places
 from anonlib.evaluation.samples import is_held_out, pair
@@ -44,9 +46,11 @@ from anonlib.measure.examples import LearnTarget
 from anonlib.measure.features import Features
 from anonlib.measure.learners import Learner
 from anonlib.measure.nearest import Attack, Links
+from anonlib.measure.regions import Regions
 from anonlib.measure.scores import Scores
 from anonlib.measure.states import Count, Merge, States
 from anonlib.registry import Plugin
+from anonlib.source.population_table import open_population
 from anonlib.table.columns import HELD, LINK
 from anonlib.table.encoding import Encoding
 from anonlib.table.schema import Column, Role, Scale, Schema
@@ -62,6 +66,7 @@ class SparkCase(Case):
         link_key: The key of the links between released and original rows.
         counts: By type of measure: what workers counted in the cells; None for a published release.
         least_cost: The least cost of suppressed cells; None if no cell is.
+        fits: By type of measure: what it fitted to the whole table.
     """
 
     schema: Schema
@@ -81,6 +86,7 @@ class SparkCase(Case):
     link_key: bytes = field(default=b"", repr=False)
     counts: Mapping[str, States] | None = field(default=None, repr=False)
     least_cost: int | None = None
+    fits: Mapping[str, Any] = field(default_factory=dict, repr=False)
     cache: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
@@ -112,11 +118,18 @@ class SparkCase(Case):
             return None
         return pair(self.source, self.released, self.schema, self.n_source, self.link_key)
 
-    def cell_sums(self, type: str, n_sums: int) -> Mapping[str, CellSums] | None:
+    def cell_sums(self, type: str) -> Mapping[str, CellSums] | None:
         states = None if self.counts is None else self.counts.get(type)
         if states is None:
             return None
-        return {n: split_by_cost(state, n_sums, self.least_cost) for n, state in states.items()}
+        return {name: split_by_cost(state, self.least_cost) for name, state in states.items()}
+
+    def cell_fit(self, type: str) -> Any:
+        return self.fits.get(type)
+
+    @property
+    def suppresses_cells(self) -> bool:
+        return self.least_cost is not None
 
     def most_rows_of_a_person(self) -> int:
         return most_rows(self.source, self.schema.unit, self.n_source)
@@ -131,6 +144,22 @@ class SparkCase(Case):
         self, ids: Sequence[str], most: int, *, released: bool
     ) -> tuple[pa.Table, Ints] | None:
         return distinct_tuples(self.released if released else self.source, ids, most)
+
+    def count_alike(
+        self, combinations: Sequence[tuple[int, ...]], size: int, *, released: bool
+    ) -> Ints:
+        if released:
+            keys = hash_released_keys(self.released, self.schema, self.spec)
+            return count_in_table(keys, self.n_released, combinations, size, self.seed)
+        keys = hash_source_keys(self.source, self.schema)
+        return count_in_table(keys, self.n_source, combinations, size, self.seed)
+
+    def count_population(
+        self, source: Mapping[str, Any], columns: Mapping[str, str], regions: Regions
+    ) -> tuple[Ints, int]:
+        named = {id: (name, self.schema.by_id(id).type) for id, name in columns.items()}
+        spark, tokens = self.source.sparkSession, self.spec.missing_tokens
+        return count_regions(open_population(spark, source, named, tokens), regions)
 
     def link(self, attack: Attack, n: int) -> Links:
         return link_rows(self.source.sparkSession, attack, n)

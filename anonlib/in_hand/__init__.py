@@ -467,6 +467,7 @@ def _make_record(
         "audit": report.to_dict(),
         "losses": release.losses,
         "losses_by_column": release.losses_by_column,
+        "overview": asdict(release.overview),
         "notes": list(notes),
         "config_sha256": digest_config(config),
         "settings": summarize_config(config),

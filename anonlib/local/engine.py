@@ -6,13 +6,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
-from anonlib.arrays import Floats, Ints
+from anonlib.arrays import MISSING, Floats, Ints
 from anonlib.config.model import Config, PartitionSection
 from anonlib.errors import ConfigError, Problem
 from anonlib.local.limits import refuse_large, refuse_thin
 from anonlib.local.protected import require_values
 from anonlib.local.rows import Rows
 from anonlib.local.table import fit_column, number_classes
+from anonlib.measure import Findings
+from anonlib.measure.cell_sums import split_by_cost
+from anonlib.measure.fidelity.overview import Overview
 from anonlib.partition import Sample, send_rows
 from anonlib.partition.chain import grow
 from anonlib.partition.tuples import TuplesPartitioner
@@ -21,9 +24,10 @@ from anonlib.table.block import Block, part
 from anonlib.table.columns import BLOCK, HASH, HIGH, LOW, TUPLE
 from anonlib.table.encoding import Encoding, fit_encoding
 from anonlib.table.schema import Schema
+from anonlib.worker.cell_counts import CellStates, make_counter, merge_counts, read_counts
 from anonlib.worker.losses import value_losses, value_losses_by_column
 from anonlib.worker.setup import TableFit, make_task, output_schema
-from anonlib.worker.task import Task, anonymize_blocks, to_block
+from anonlib.worker.task import Task, anonymize_blocks, person_codes, to_block
 from anonlib.worker.tuple_search import CHECK, COUNT, SUMMARY, Bounds, search
 
 #: The column with the place of each row in the order of the seeded hash.
@@ -41,6 +45,7 @@ class MemoryRelease:
         n_cells: Cells.
         losses: By metric: its value; None if it is not defined.
         losses_by_column: By metric and numeric column: the value.
+        overview: The distribution of every column, before and after.
     """
 
     table: pa.Table
@@ -48,6 +53,7 @@ class MemoryRelease:
     n_cells: int
     losses: dict[str, float | None]
     losses_by_column: dict[str, dict[str, float]]
+    overview: Findings
 
 
 def make_release(rows: Rows, config: Config, token_key: bytes) -> MemoryRelease:
@@ -71,7 +77,9 @@ def make_release(rows: Rows, config: Config, token_key: bytes) -> MemoryRelease:
     table, schema = rows
     table_fit = _fit(table, schema, config)
     task = make_task(config, schema, table_fit, output_schema(schema))
-    task = replace(task, token_key=token_key)
+    sample = table.slice(0, config.partition.sample_rows)
+    counter = make_counter(Overview(), schema, table_fit.encodings, sample)
+    task = replace(task, token_key=token_key, counters=(counter,))
     if config.partition.by_tuples:
         return _search_tuples(table, schema, config, task)
     return _release_blocks(table, schema, config, task)
@@ -128,6 +136,7 @@ def _release_blocks(table: pa.Table, schema: Schema, config: Config, task: Task)
         totals.n_cells,
         value_losses(task, totals.states),
         value_losses_by_column(task, totals.states, schema),
+        _overview(table, schema, config, task, totals.counts),
     )
 
 
@@ -204,4 +213,17 @@ def _search_tuples(table: pa.Table, schema: Schema, config: Config, task: Task) 
         summary["n_cells"],
         value_losses(task, states),
         value_losses_by_column(task, states, schema),
+        _overview(table, schema, config, task, read_counts(summary["counts"])),
     )
+
+
+def _overview(
+    table: pa.Table, schema: Schema, config: Config, task: Task, counts: CellStates
+) -> Findings:
+    """The overview of a release, from what its cells were counted for."""
+    states = merge_counts(task.counters, [counts])[Overview.type]
+    sums = {name: split_by_cost(state, None) for name, state in states.items()}
+    person = person_codes([table.column(id).combine_chunks() for id in schema.unit])
+    known = np.ones(1, np.int64) if person is None else person[person != MISSING]
+    most = int(np.unique(known, return_counts=True)[1].max(initial=1))
+    return Overview().describe(schema, task.counters[0].fit, sums, max(1, config.k * most))

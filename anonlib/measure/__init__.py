@@ -108,6 +108,11 @@ class Measure(Plugin):
         """The columns that its parameters name, and the roles that they may have."""
         return {}
 
+    @property
+    def other_source(self) -> Mapping[str, Any] | None:
+        """Another table that it reads, as a config's `source`; None for none."""
+        return None
+
     @abstractmethod
     def measure(self, case: "Case") -> Findings:
         """Measures one release.

@@ -12,6 +12,7 @@ from anonlib.measure.examples import LearnTarget
 from anonlib.measure.features import Features
 from anonlib.measure.learners import Learner
 from anonlib.measure.nearest import Attack, Links
+from anonlib.measure.regions import Regions
 from anonlib.measure.scores import Scores
 from anonlib.measure.states import Count, Merge, States
 from anonlib.registry import Plugin
@@ -186,9 +187,18 @@ class Case(ABC):
         rows are left out. None for a published release, whose rows have no links."""
 
     @abstractmethod
-    def cell_sums(self, type: str, n_sums: int) -> Mapping[str, CellSums] | None:
-        """What workers counted in the cells for a measure of a type, by name: `n_sums` for each.
-        None after the commit."""
+    def cell_sums(self, type: str) -> Mapping[str, CellSums] | None:
+        """What workers counted in the cells for a measure of a type, by name; None after the
+        commit."""
+
+    @abstractmethod
+    def cell_fit(self, type: str) -> Any:
+        """What such a measure fitted to the whole table; None after the commit."""
+
+    @property
+    @abstractmethod
+    def suppresses_cells(self) -> bool:
+        """Whether cells were suppressed for their cost, after workers counted them."""
 
     @abstractmethod
     def most_rows_of_a_person(self) -> int:
@@ -214,6 +224,42 @@ class Case(ABC):
 
         Returns:
             The tuples, and int64[tuples], the rows of each. None if there are more than `most`.
+        """
+
+    @abstractmethod
+    def count_alike(
+        self, combinations: Sequence[tuple[int, ...]], size: int, *, released: bool
+    ) -> Ints:
+        """How many rows agree with each row of a sample in each combination of quasi-identifiers.
+        Cost: one aggregate for the sample, and one pass over the rows.
+
+        Args:
+            combinations: c combinations of places of quasi-identifiers.
+            size: About the number of rows of the sample.
+            released: Whether to look at the release, else at the source.
+
+        Returns:
+            int64[c, sampled rows].
+        """
+
+    @abstractmethod
+    def count_population(
+        self, source: Mapping[str, Any], columns: Mapping[str, str], regions: Regions
+    ) -> tuple[Ints, int]:
+        """The persons of another table in each region. Cost: one aggregate of that table, and
+        tasks that compare its distinct rows with the regions.
+
+        Args:
+            source: The table, as a config's `source`.
+            columns: By id of a quasi-identifier: the column of the table.
+            regions: t regions of these quasi-identifiers.
+
+        Returns:
+            int64[t].
+            The rows of the table.
+
+        Raises:
+            ConfigError, InputError: The table lacks a column, or its values have another type.
         """
 
     @abstractmethod

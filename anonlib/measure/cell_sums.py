@@ -2,18 +2,20 @@
 
 import json
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+import pyarrow as pa
 
 from anonlib.arrays import MISSING, Codes, Floats, Ints
 from anonlib.loss import ReleasedBlock
 from anonlib.loss.ncp import penalties
 from anonlib.measure import Measure
 from anonlib.measure.case import CellSums
+from anonlib.table.encoding import Encoding
 from anonlib.table.schema import Column, Schema
 
 #: An Arrow array of any type.
@@ -39,11 +41,15 @@ class OriginalCells:
 
     Attributes:
         values: By id: [n]. The original values of the columns that the measure needs.
+        released: By id: [m]. The released quasi-identifiers.
         released_block: The block and its cells.
+        fit: What the measure fitted to the whole table.
     """
 
     values: Mapping[str, Values]
+    released: Mapping[str, Values]
     released_block: ReleasedBlock
+    fit: Any = None
 
     @property
     def id(self) -> Ints:
@@ -86,12 +92,19 @@ class CellMeasure(Measure):
     for a published release, whose rows have no link to the original ones.
     """
 
-    #: The number of its sums.
-    n_sums: ClassVar[int]
-
     @abstractmethod
     def choose_columns(self, schema: Schema) -> tuple[Column, ...]:
         """The columns whose original values it needs."""
+
+    def fit(self, schema: Schema, encodings: Sequence[Encoding], sample: pa.Table) -> Any:
+        """What workers must know of the whole table; None for nothing.
+
+        Args:
+            schema: The columns.
+            encodings: The encodings of the quasi-identifiers.
+            sample: The scan's sample of the source, in a fixed order.
+        """
+        return None
 
     @abstractmethod
     def count(self, cells: OriginalCells) -> dict[str, CellParts]:
@@ -99,31 +112,36 @@ class CellMeasure(Measure):
 
 
 def sum_by_cost(parts: CellParts, cost: Ints) -> Floats:
-    """float64[x * (1 + c)]. The state of some parts: their sums for each cost of a cell, ascending.
-    States are small: cells have one cost unless a config suppresses the costliest.
+    """float64[1 + x * (1 + c)]. The state of some parts: c, then their sums for each cost of a
+    cell, ascending. States are small: cells have one cost unless a config suppresses the costliest.
 
     cost: int64[m]. The cost of each cell.
     """
     return _add_up(np.column_stack([cost[parts.cell], parts.sums]))
 
 
-def merge_costs(a: Floats, b: Floats, n_sums: int) -> Floats:
-    """The state of two tasks together. n_sums: The sums of each cost."""
-    return _add_up(np.concatenate([a, b]).reshape(-1, 1 + n_sums))
+def merge_costs(a: Floats, b: Floats) -> Floats:
+    """The state of two tasks together."""
+    return _add_up(np.concatenate([_rows(a), _rows(b)]))
+
+
+def split_by_cost(state: Floats, least: int | None) -> CellSums:
+    """The sums of a state. least: The least cost of suppressed cells; None if none are."""
+    rows = _rows(state)
+    kept = rows if least is None else rows[rows[:, 0] < least]
+    return CellSums(kept[:, 1:].sum(axis=0), rows[:, 1:].sum(axis=0))
+
+
+def _rows(state: Floats) -> Floats:
+    """float64[x, 1 + c]. Costs, then their sums."""
+    return state[1:].reshape(-1, 1 + int(state[0]))
 
 
 def _add_up(rows: Floats) -> Floats:
-    """One row for each cost, ascending. rows: float64[x, 1 + c]. Costs, then their sums."""
+    """The state of rows of costs and sums: one row for each cost."""
     cost, place = np.unique(rows[:, 0], return_inverse=True)
     sums = [np.bincount(place, column, len(cost)) for column in rows[:, 1:].T]
-    return np.column_stack([cost, *sums]).ravel()
-
-
-def split_by_cost(state: Floats, n_sums: int, least: int | None) -> CellSums:
-    """The sums of a state. least: The least cost of suppressed cells; None if none are."""
-    rows = state.reshape(-1, 1 + n_sums)
-    kept = rows if least is None else rows[rows[:, 0] < least]
-    return CellSums(kept[:, 1:].sum(axis=0), rows[:, 1:].sum(axis=0))
+    return np.append(float(len(sums)), np.column_stack([cost, *sums]))
 
 
 def name_of(id: str, *value: str | None) -> str:

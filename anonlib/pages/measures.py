@@ -110,10 +110,17 @@ def show_measures(evaluation: Mapping[str, Any], *, risk: bool) -> tuple[ShownMe
     )
 
 
-def distributions(evaluation: Mapping[str, Any]) -> ChartGroup:
-    """The distributions of columns before and after, from all measures that give them."""
-    every = [s for found in evaluation.get("measures", {}).values() for s in found["series"]]
-    return _part("", [series for series in every if series["name"] == DISTRIBUTION], before_after)
+def distributions(evaluation: Mapping[str, Any], overview: Mapping[str, Any]) -> ChartGroup:
+    """The distributions of columns before and after: from measures that give them, and of other
+    columns from the overview that every release has."""
+    every = [overview, *evaluation.get("measures", {}).values()]
+    shown = {
+        series["of"]: series
+        for found in every
+        for series in found.get("series", ())
+        if series["name"] == DISTRIBUTION
+    }
+    return _part("", list(shown.values()), before_after)
 
 
 def _show_measure(type: str, findings: Mapping[str, Any]) -> ShownMeasure:

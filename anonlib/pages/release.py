@@ -158,7 +158,7 @@ def release_page(record: Record) -> ReleasePage:
         chances=_chances(_audit(record), settings),
         risk=show_measures(evaluation, risk=True),
         classes=_classes(_audit(record).get("sizes", [])),
-        columns=distributions(evaluation),
+        columns=distributions(evaluation, record.get("overview") or {}),
         source=_source(record),
         partition=tuple(_partition(record)),
         settings=tuple(_settings(record, settings)),

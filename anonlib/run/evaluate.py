@@ -2,7 +2,7 @@
 figures."""
 
 import datetime
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 
@@ -19,6 +19,7 @@ from anonlib.evaluation.spark_case import SparkCase
 from anonlib.measure import Figure, Findings, Measure
 from anonlib.measure.case import States
 from anonlib.measure.cell_sums import CellMeasure
+from anonlib.measure.fidelity.overview import Overview
 from anonlib.progress import Progress, SilentProgress
 from anonlib.run.account import spell_path
 from anonlib.run.result import ReleaseResult
@@ -29,6 +30,7 @@ from anonlib.source import Source
 from anonlib.spark.private_table import PrivateTable
 from anonlib.spark.translation import translate_errors
 from anonlib.table.columns import COST
+from anonlib.worker.cell_counts import CellCounter
 
 #: The table of figures: a row for each figure of each run.
 METRICS = T.StructType(
@@ -50,13 +52,14 @@ METRICS = T.StructType(
 
 
 def marks_of(evaluate: EvaluateSection | None) -> Marks:
-    """What the measures of a config need of staging. Links have a fresh key, which is never
-    written."""
+    """What the measures of a config need of staging, and the overview of its columns. Links have a
+    fresh key, which is never written."""
     measures = () if evaluate is None else evaluate.measures
+    counting = {each.type: each for each in measures if isinstance(each, CellMeasure)}
     return Marks(
         link_key=new_token_key() if any(measure.needs_pairs for measure in measures) else b"",
         share=max((measure.held_out for measure in measures), default=0.0),
-        counting=tuple(measure for measure in measures if isinstance(measure, CellMeasure)),
+        counting=tuple({Overview.type: Overview(), **counting}.values()),
     )
 
 
@@ -100,6 +103,7 @@ def case_of(
     link_key: bytes = b"",
     counts: Mapping[str, States] | None = None,
     least_cost: int | None = None,
+    counters: Sequence[CellCounter] = (),
 ) -> SparkCase:
     """A release and its source, as measures see them.
 
@@ -115,6 +119,7 @@ def case_of(
         link_key: The key of the links between staged rows and source rows.
         counts: By type of measure: what workers counted in the cells; None for a published release.
         least_cost: The least cost of suppressed cells; None if no cell is.
+        counters: What workers counted by.
     """
     return SparkCase.of(
         config,
@@ -128,6 +133,7 @@ def case_of(
         link_key=link_key,
         counts=counts,
         least_cost=least_cost,
+        fits={each.measure["type"]: each.fit for each in counters},
     )
 
 

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from anonlib.config.model import Attribute, Config, RecodeSection, ReleaseSection
@@ -87,6 +88,7 @@ def record(
         "anonlib_record": 1,
         **result.to_dict(),
         **{name: bare(getattr(result, name)) for name in ("table", "manifest", "record", "report")},
+        "overview": result.overview and asdict(result.overview),
         "config_sha256": digest_config(config),
         "settings": summarize_config(config),
         **summarize_use(config.accountability, config.context),

@@ -7,6 +7,7 @@ if TYPE_CHECKING:  # audit imports Spark, and results must not
     from anonlib.auditing import AuditReport
     from anonlib.config.policies.judgement import RuleVerdict
     from anonlib.evaluation import Evaluation
+    from anonlib.measure import Findings
 
 #: How a run ended: its rows are published; were published before, so nothing happened; wait for
 #: others; were stopped by a gate; or the run measured only.
@@ -65,6 +66,7 @@ class ReleaseResult:
     report: str = ""
     evaluation: "Evaluation | None" = None
     policy: "tuple[RuleVerdict, ...]" = ()  # the rules of the config's policy
+    overview: "Findings | None" = None  # the distribution of every column, before and after
     auditable: bool = True  # whether persons can be counted in the table itself
     seconds: dict[str, float] = field(default_factory=dict)  # stage -> duration
 
@@ -74,8 +76,9 @@ class ReleaseResult:
         return self.outcome == "done"
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON output."""
+        """For JSON output. The overview is long, and for the record and the report only."""
         known = {"audit": self.audit, "evaluation": self.evaluation}
         parts: dict[str, Any] = {key: part and part.to_dict() for key, part in known.items()}
         parts["policy"] = [asdict(verdict) for verdict in self.policy]
-        return {**vars(self), **parts, "already_done": self.already_done}
+        own = {key: value for key, value in vars(self).items() if key != "overview"}
+        return {**own, **parts, "already_done": self.already_done}

@@ -1,6 +1,6 @@
 """Stages a release: plans it, anonymizes the rows and writes them."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 from math import ceil
@@ -28,8 +28,8 @@ from anonlib.spark.tasks import ROWS_PER_TASK, hear_tasks
 from anonlib.spark.translation import translate_errors
 from anonlib.table.block import ClassMoments
 from anonlib.table.columns import DEAL, HASH, HELD, LINK, NO_LINK
-from anonlib.table.schema import Column, Schema
-from anonlib.worker.cell_counts import CellCounter
+from anonlib.table.schema import Schema
+from anonlib.worker.cell_counts import make_counter
 from anonlib.worker.setup import TableFit, make_task, output_schema
 from anonlib.worker.task import Task, Totals, to_block
 
@@ -221,9 +221,8 @@ def task_of(
     )
     table_fit = TableFit(scan.encodings, scan.target, scan.context, scan.values)
     task = make_task(config, schema, table_fit, output)
-    counters = (
-        CellCounter(registry.spec(m), _ids(m.choose_columns(schema))) for m in marks.counting
-    )
+    encodings, sample = scan.encodings, scan.sample
+    counters = [make_counter(each, schema, encodings, sample) for each in marks.counting]
     return replace(
         task,
         pseudonym_key=pseudonym_key,
@@ -231,10 +230,6 @@ def task_of(
         link_key=marks.link_key,
         counters=tuple(counters),
     )
-
-
-def _ids(columns: Iterable[Column]) -> tuple[str, ...]:
-    return tuple(column.id for column in columns)
 
 
 def table_moments(rows: DataFrame, task: Task) -> ClassMoments:

@@ -14,6 +14,8 @@ from anonlib.config.summary import digest_config
 from anonlib.errors import GateError
 from anonlib.evaluation import Evaluation
 from anonlib.evaluation.published_spec import counts_persons, make_published_spec
+from anonlib.measure import Findings
+from anonlib.measure.fidelity.overview import Overview
 from anonlib.progress import Progress
 from anonlib.run.account import Account
 from anonlib.run.endings import record_path, write_ahead, write_manifest
@@ -105,16 +107,16 @@ class Run:
         Raises GateError if a gate is not passed: the figures are recorded, nothing is published.
         """
         release = self._audit(source, scan, lease)
-        evaluation = self._evaluate(source, scan, release, lease)
+        evaluation, overview = self._evaluate(source, scan, release, lease)
         try:
             if evaluation is not None:
                 evaluation.require()
         except GateError as error:
-            stopped = self._result(scan, release, evaluation, "stopped")
+            stopped = self._result(scan, release, evaluation, overview, "stopped")
             kept = self._keep(stopped, source, scan, release)
             raise GateError(f"{error}; all figures: {kept.report or kept.record}") from None
         with self.progress.stage("publish", self.spark):
-            result = self._result(scan, release, evaluation, "published")
+            result = self._result(scan, release, evaluation, overview, "published")
             notes = (*self.prior.notes, *reader_notes(source.schema))
             digest_of_rows = self._digest(release, source.schema)
             after = self.prior.digest_with(digest_of_rows)
@@ -148,8 +150,8 @@ class Run:
     def trial(self, source: Source, scan: Scan, lease: Lease) -> ReleaseResult:
         """The same without publishing, and gates don't stop it."""
         release = self._audit(source, scan, lease)
-        evaluation = self._evaluate(source, scan, release, lease)
-        result = self._result(scan, release, evaluation, "evaluated")
+        evaluation, overview = self._evaluate(source, scan, release, lease)
+        result = self._result(scan, release, evaluation, overview, "evaluated")
         return self._keep(result, source, scan, release)
 
     def _audit(self, source: Source, scan: Scan, lease: Lease) -> AuditedRelease:
@@ -188,9 +190,8 @@ class Run:
 
     def _evaluate(
         self, source: Source, scan: Scan, release: AuditedRelease, lease: Lease
-    ) -> Evaluation | None:
-        if self.config.evaluate is None:
-            return None
+    ) -> tuple[Evaluation | None, Findings]:
+        """What the config's measures found, and the overview of all columns."""
         with translate_errors("evaluate"):
             n_released, prior_rows = release.outcome.digest.n_rows, self.prior.rows
             case = case_of(
@@ -205,8 +206,13 @@ class Run:
                 release.staging.task.link_key,
                 release.outcome.counts,
                 release.least_cost,
+                release.staging.task.counters,
             )
-        return evaluate_case(self.config.evaluate, self.config.gates, case, self.progress)
+            overview = Overview().measure(case)
+        if self.config.evaluate is None:
+            return None, overview
+        found = evaluate_case(self.config.evaluate, self.config.gates, case, self.progress)
+        return found, overview
 
     def _digest(self, release: AuditedRelease, schema: Schema) -> Digest:
         """The digest of the released rows, in the order of the table's columns."""
@@ -255,7 +261,12 @@ class Run:
         return self.target.version_of(self.run_id)
 
     def _result(
-        self, scan: Scan, release: AuditedRelease, evaluation: Evaluation | None, ending: Ending
+        self,
+        scan: Scan,
+        release: AuditedRelease,
+        evaluation: Evaluation | None,
+        overview: Findings,
+        ending: Ending,
     ) -> ReleaseResult:
         outcome = release.outcome
         return ReleaseResult(
@@ -272,6 +283,7 @@ class Run:
             losses_by_column=outcome.losses_by_column,
             evaluation=evaluation,
             policy=release.rules,
+            overview=overview,
             table=self.target.path,
             auditable=counts_persons(self.config),
             manifest=manifest_path(self.target.path) if ending == "published" else "",

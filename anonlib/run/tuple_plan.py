@@ -32,7 +32,7 @@ from anonlib.table.columns import (
     key_values,
 )
 from anonlib.table.schema import Schema
-from anonlib.worker.cell_counts import CellStates, merge_counts
+from anonlib.worker.cell_counts import CellStates, merge_counts, read_counts
 from anonlib.worker.losses import value_losses, value_losses_by_column
 from anonlib.worker.task import Task, Totals, total_rows
 from anonlib.worker.tuple_search import CHECK, COUNT, SUMMARY, Bounds, search, search_schema
@@ -143,10 +143,7 @@ def plan_tuples(
         n_tuples=summary["n_tuples"],
         n_cells=summary["n_cells"],
         states=[np.array(state, np.float64) for state in summary["states"]],
-        counts=tuple(
-            {name: np.array(state, np.float64) for name, state in states}
-            for states in summary["counts"]
-        ),
+        counts=read_counts(summary["counts"]),
         levels=_by_name(summary["levels"], schema, scan),
         values=scan.values,
     )

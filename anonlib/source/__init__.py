@@ -263,7 +263,7 @@ def _condition_types(config: Config, frame: DataFrame) -> dict[str, str]:
     inferred = {id for id in _infer(config, frame.columns, raw) if id in ids}
     tokens = config.privacy.missing_tokens
     types = {id: declared[name] for id, name in ids.items() if name in declared}
-    _require_readable(raw, types, tokens, ids)
+    require_readable_as(raw, types, tokens, ids)
     types |= _infer_types(raw, sorted(inferred), tokens)
     return {ids[id]: type for id, type in types.items()}
 
@@ -286,7 +286,7 @@ def open_columns(spark: SparkSession, config: Config, names: Sequence[str]) -> D
         ids = [f"c{there.index(name)}" for name in names]
         tokens = config.privacy.missing_tokens
         wanted = dict(zip(ids, names, strict=True))
-        _require_readable(raw, {id: casts[id] for id in ids if id in casts}, tokens, wanted)
+        require_readable_as(raw, {id: casts[id] for id in ids if id in casts}, tokens, wanted)
         typed = raw.select(*[_read_as(F.col(id), casts.get(id)) for id in ids])
         typed = typed.toDF(*[f"v{i}" for i in range(len(names))])
         arrow = [_field(f.name, f).arrow for f in typed.schema.fields]
@@ -299,7 +299,7 @@ def open_columns(spark: SparkSession, config: Config, names: Sequence[str]) -> D
         return typed.select(*plain)
 
 
-def _require_readable(
+def require_readable_as(
     raw: DataFrame,
     casts: Mapping[str, str],
     missing_tokens: tuple[str, ...],
@@ -529,6 +529,11 @@ def _is_token(column: Column, missing_tokens: tuple[str, ...]) -> Column:
 
 def _read_as(column: Column, type: str | None) -> Column:
     return column if type is None else column.try_cast(type)
+
+
+def read_plain(column: Column, type: str | None, arrow: pa.DataType) -> Column:
+    """A column of another table as a quasi-identifier: cast to `type`, and without NaN."""
+    return _plain_floats(_read_as(column, type), arrow, Role.QUASI_IDENTIFIER)
 
 
 def _plain_floats(column: Column, type: pa.DataType, role: Role) -> Column:

@@ -11,6 +11,8 @@ from anonlib.arrays import Floats, Ints
 from anonlib.loss import ReleasedBlock
 from anonlib.loss.ncp import penalties
 from anonlib.measure.cell_sums import CellMeasure, OriginalCells, merge_costs, sum_by_cost
+from anonlib.table.encoding import Encoding
+from anonlib.table.schema import Schema
 
 #: The cost of a cell is a share of the whole extent, rounded down to a multiple of this.
 COST_STEP = 1e-4
@@ -25,10 +27,34 @@ class CellCounter(NamedTuple):
     Attributes:
         measure: Its spec.
         ids: The columns whose original values it needs.
+        fit: What it fitted to the whole table.
     """
 
     measure: dict[str, Any]
     ids: tuple[str, ...]
+    fit: Any = None
+
+
+def make_counter(
+    measure: CellMeasure, schema: Schema, encodings: Sequence[Encoding], sample: pa.Table
+) -> CellCounter:
+    """The counter of a measure.
+
+    Args:
+        measure: The measure.
+        schema: The columns.
+        encodings: The encodings of the quasi-identifiers.
+        sample: A sample of the source, in a fixed order.
+    """
+    ids = tuple(column.id for column in measure.choose_columns(schema))
+    return CellCounter(registry.spec(measure), ids, measure.fit(schema, encodings, sample))
+
+
+def read_counts(summary: Iterable[Iterable[tuple[str, list[float]]]]) -> CellStates:
+    """States from the summary of a search."""
+    return tuple(
+        {name: np.array(state, np.float64) for name, state in states} for states in summary
+    )
 
 
 def cell_costs(released_block: ReleasedBlock) -> Ints:
@@ -37,12 +63,18 @@ def cell_costs(released_block: ReleasedBlock) -> Ints:
 
 
 def count_cells(
-    table: pa.Table, released_block: ReleasedBlock, counters: Sequence[CellCounter], *, costs: bool
+    table: pa.Table,
+    released: Mapping[str, Any],
+    released_block: ReleasedBlock,
+    counters: Sequence[CellCounter],
+    *,
+    costs: bool,
 ) -> CellStates:
     """The states of some cells, for each counter.
 
     Args:
         table: The rows, with their original values. Columns that it lacks are not counted.
+        released: By id: the released quasi-identifier of each cell.
         released_block: The cells.
         counters: What is counted.
         costs: Whether cells can be suppressed for their cost, so that costs are told apart.
@@ -54,7 +86,8 @@ def count_cells(
     for counter in counters:
         ids = [id for id in counter.ids if id in table.column_names]
         values = {id: table.column(id).combine_chunks() for id in ids}
-        parts = _measure(counter).count(OriginalCells(values, released_block))
+        cells = OriginalCells(values, released, released_block, counter.fit)
+        parts = _measure(counter).count(cells)
         found.append({name: sum_by_cost(each, cost) for name, each in parts.items()})
     return tuple(found)
 
@@ -66,10 +99,10 @@ def merge_counts(
     merged: dict[str, dict[str, Floats]] = {each.measure["type"]: {} for each in counters}
     for states in tasks:
         for counter, found in zip(counters, states, strict=True):
-            known, n_sums = merged[counter.measure["type"]], _measure(counter).n_sums
+            known = merged[counter.measure["type"]]
             for name, state in found.items():
                 before = known.get(name)
-                known[name] = state if before is None else merge_costs(before, state, n_sums)
+                known[name] = state if before is None else merge_costs(before, state)
     return merged
 
 

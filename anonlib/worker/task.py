@@ -1,6 +1,6 @@
 """The work of one task, without Spark: the Arrow table of some blocks becomes released rows."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any, cast
@@ -174,7 +174,8 @@ def _anonymize(table: pa.Table, task: Task) -> tuple[pa.Table, Totals]:
     owner = table.column(CONTROLLER).to_numpy()[start] if task.own else None
     cells = _cells(block, start, owner, task)
     seen = ReleasedBlock(block, cells.id, cells.m, find_released_levels(task))
-    released = _recode(table, cells, task)
+    of_cells = recode_cells(table, cells, task)
+    released = _with_other_columns(table, spread_cells(of_cells, cells), task)
     costs = COST in task.output.names
     if costs:
         released[COST] = pa.array(cell_costs(seen)[seen.id], pa.int32())
@@ -184,7 +185,7 @@ def _anonymize(table: pa.Table, task: Task) -> tuple[pa.Table, Totals]:
         n_blocks=len(start),
         n_cells=cells.m,
         states=tuple(registry.build("metric", spec).update(seen) for spec in task.metrics),
-        counts=count_cells(table, seen, task.counters, costs=costs),
+        counts=count_cells(table, of_cells, seen, task.counters, costs=costs),
     )
     return pa.table([released[name] for name in task.output.names], schema=task.output), totals
 
@@ -312,8 +313,11 @@ def person_codes(columns: list[pa.Array]) -> Codes | None:
     return codes.astype(np.int32)
 
 
-def _recode(table: pa.Table, cells: Cells, task: Task) -> dict[str, pa.Array]:
-    released = recode_columns(table, cells, task)
+def _with_other_columns(
+    table: pa.Table, of_rows: dict[str, pa.Array], task: Task
+) -> dict[str, pa.Array]:
+    """All released columns by name, with the private ones of staging, but for the cost."""
+    released = {**of_rows}
     for name in task.output.names:
         if name in released:
             continue
@@ -335,14 +339,23 @@ def find_released_levels(task: Task) -> Ints | None:
     return np.array(levels, np.int64) if any(levels) else None
 
 
+def recode_cells(table: pa.Table, cells: Cells, task: Task) -> dict[str, pa.Array]:
+    """By id: the released quasi-identifier, with the value of every cell."""
+    return {
+        id: _recoder(spec).recode(table.column(id).combine_chunks(), cells, domain)
+        for id, spec, domain in task.recoders
+    }
+
+
 def recode_columns(table: pa.Table, cells: Cells, task: Task) -> dict[str, pa.Array]:
     """By id: the released quasi-identifier, with the value of every row."""
+    return spread_cells(recode_cells(table, cells, task), cells)
+
+
+def spread_cells(of_cells: Mapping[str, pa.Array], cells: Cells) -> dict[str, pa.Array]:
+    """The values of every row, from those of every cell."""
     index = pa.array(cells.id)
-    released = {}
-    for id, spec, domain in task.recoders:
-        values = table.column(id).combine_chunks()
-        released[id] = _recoder(spec).recode(values, cells, domain).take(index)
-    return released
+    return {id: values.take(index) for id, values in of_cells.items()}
 
 
 def _recoder(spec: dict[str, Any]) -> Recoder:

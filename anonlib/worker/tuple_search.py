@@ -14,7 +14,7 @@ from anonlib.recode import Cells
 from anonlib.table.block import part
 from anonlib.table.columns import TUPLE
 from anonlib.worker.cell_counts import count_cells
-from anonlib.worker.task import Task, find_released_levels, recode_columns, to_block
+from anonlib.worker.task import Task, find_released_levels, recode_cells, spread_cells, to_block
 
 CHECK = "__anonlib_check"  # a second hash of the quasi-identifiers
 COUNT = "__anonlib_count"
@@ -114,7 +114,8 @@ def _recode(
     released_block: ReleasedBlock, table: pa.Table, cells: Cells, task: Task, levels: Ints | None
 ) -> pa.Table:
     """The result of a search. `table` has the rows of `cells`."""
-    released = recode_columns(table, cells, task)
+    of_cells = recode_cells(table, cells, task)
+    released = spread_cells(of_cells, cells)
     tuple_id = table.column(TUPLE).to_numpy()
     first = _first(tuple_id, cells.id, table.column(CHECK).to_numpy())
     metrics = [registry.build("metric", spec) for spec in task.metrics]
@@ -126,7 +127,7 @@ def _recode(
         "states": [metric.update(released_block).tolist() for metric in metrics],
         "counts": [
             [(name, state.tolist()) for name, state in states.items()]
-            for states in count_cells(table, released_block, task.counters, costs=False)
+            for states in count_cells(table, of_cells, released_block, task.counters, costs=False)
         ],
     }
     head = pa.array([summary], SUMMARY_TYPE)

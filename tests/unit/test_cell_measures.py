@@ -51,17 +51,17 @@ def counted(
     tasks, start = [], 0
     for each in seen:
         rows = pa.table(table).slice(start, each.block.n)
-        tasks.append(count_cells(rows, each, [counter], costs="least" in how))
+        tasks.append(count_cells(rows, {}, each, [counter], costs="least" in how))
         start += each.block.n
     states = merge_counts([counter], tasks)[measure.type]
     least = how.get("least")
-    return {name: split_by_cost(s, measure.n_sums, least) for name, s in states.items()}
+    return {name: split_by_cost(state, least) for name, state in states.items()}
 
 
 def case(columns: list[Column], sums: Any, **changes: Any) -> Any:
     made = {"k": 2, "n_source": 0, "most_rows_of_a_person": lambda: 1}
     return SimpleNamespace(
-        schema=Schema(tuple(columns)), cell_sums=lambda type, n_sums: sums, **{**made, **changes}
+        schema=Schema(tuple(columns)), cell_sums=lambda type: sums, **{**made, **changes}
     )
 
 
@@ -252,7 +252,7 @@ def test_columns_without_groups_say_why() -> None:
 def test_persons_with_several_rows_are_one() -> None:
     """And rows of nobody are no persons."""
     cell = np.zeros(5, np.int64)
-    cells = OriginalCells({}, seen_as(cell, np.ones(5), np.array([1, 1, 2, MISSING, MISSING])))
+    cells = OriginalCells({}, {}, seen_as(cell, np.ones(5), np.array([1, 1, 2, MISSING, MISSING])))
     assert cells.persons.tolist() == [2]
 
 

@@ -161,10 +161,12 @@ def read_axes(case: "Case") -> Axes:
     Cost: one or two passes over the source for columns without an encoding, and another pass if
     persons have several rows.
     """
-    quasi = [_axis(column, case.encodings[column.id]) for column in case.schema.quasi_identifiers]
+    quasi = [
+        make_axis(column, case.encodings[column.id]) for column in case.schema.quasi_identifiers
+    ]
     others = case.schema.of(Role.SENSITIVE, Role.TARGET)
     encodings = _encodings(case, others)
-    known = [_axis(column, encodings[column.id]) for column in others if column.id in encodings]
+    known = [make_axis(column, encodings[column.id]) for column in others if column.id in encodings]
     return Axes(
         axes=(*quasi, *known),
         n_quasi=len(quasi),
@@ -176,7 +178,8 @@ def read_axes(case: "Case") -> Axes:
     )
 
 
-def _axis(column: Column, encoding: Encoding) -> Axis:
+def make_axis(column: Column, encoding: Encoding) -> Axis:
+    """A column with its encoding."""
     form: Form = "value" if column.recoder is None else column.recoder.releases
     return Axis(column.id, column.name, encoding, column.type, form, column.hierarchy)
 

@@ -53,13 +53,28 @@ def line_bins(
         The names of the bins.
         float64[2, bins]. Their masses in the source and in the release.
     """
-    numbers = _round_edges(axis)
-    if not len(numbers):
-        return [], np.zeros((2, 0))
+    numbers = round_edges(axis)
     edges = axis.position(numbers)
     counts = np.stack(
         [np.diff(d.below(edges), prepend=0.0, append=d.total) for d in (source, released)]
     )
+    return merge_bins(axis, numbers, counts, least)
+
+
+def merge_bins(axis: Axis, numbers: Floats, counts: Floats, least: int) -> tuple[list[str], Floats]:
+    """Merges the bins of a continuous column until they may be shown.
+
+    Args:
+        axis: The column.
+        numbers: float64[e]. The edges of the bins.
+        counts: float64[2, e + 1]. The masses in the source and in the release.
+        least: The least number of rows that may be shown.
+
+    Returns:
+        As `line_bins`.
+    """
+    if not len(numbers):
+        return [], np.zeros((2, 0))
     # `start` is where each merged bin begins.
     start, held = [0], np.zeros(2)
     for i in range(counts.shape[1]):
@@ -81,7 +96,7 @@ def line_bins(
     return [f"below {texts[0]}", *inner, f"{texts[-1]} and above"], merged
 
 
-def _round_edges(axis: Axis) -> Floats:
+def round_edges(axis: Axis) -> Floats:
     """Round numbers within the column's range."""
     encoding = axis.encoding
     low = max(encoding.low, encoding.mean - REACH * encoding.sd)

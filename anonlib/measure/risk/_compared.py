@@ -91,7 +91,7 @@ def match_plain(column: Column, original: Values, released: Values) -> MatchedCo
 
 
 def _spans(column: Column, encoding: Encoding, original: Values, released: Values) -> MatchedColumn:
-    lower, upper = _ends(column, encoding, released)
+    lower, upper = find_ends(column, encoding, released)
     low, blank = _numbers(encoding, lower)
     high, _ = _numbers(encoding, upper)
     spans, place = np.unique(np.column_stack([low, high, blank]), axis=0, return_inverse=True)
@@ -107,7 +107,7 @@ def _numbers(encoding: Encoding, values: Values) -> tuple[Floats, Bools]:
     return encoding.numeric(values)[:, 0], absent
 
 
-def _ends(column: Column, encoding: Encoding, released: Values) -> tuple[Values, Values]:
+def find_ends(column: Column, encoding: Encoding, released: Values) -> tuple[Values, Values]:
     """The least and the greatest value in each released range, of the column's type."""
     if column.recoder.releases == "interval" and pa.types.is_struct(released.type):
         return pc.struct_field(released, "lower"), pc.struct_field(released, "upper")
@@ -116,7 +116,7 @@ def _ends(column: Column, encoding: Encoding, released: Values) -> tuple[Values,
         if categories is None:
             raise ValueError("a set of numbers")
         rank = {text: i for i, text in enumerate(iso(categories).to_pylist())}
-        ranks = [_present(rank, each) for each in _elements(released)]
+        ranks = [_present(rank, each) for each in find_elements(released)]
         lower, upper = ([end(each, default=None) for each in ranks] for end in (min, max))
         return categories.take(pa.array(lower)), categories.take(pa.array(upper))
     if column.recoder.releases == "interval":
@@ -139,7 +139,7 @@ def _read(released: Values, type: pa.DataType) -> tuple[Values, Values]:
     return next(ends), next(ends)
 
 
-def _elements(released: Values) -> list[Sequence[str | None]]:
+def find_elements(released: Values) -> list[Sequence[str | None]]:
     """The texts of the categories in each set; None for missing. A missing set is (None,)."""
     if pa.types.is_string(released.type):
         sets = (None if t is None else _parse_nodes(t) for t in released.to_pylist())
@@ -166,7 +166,7 @@ def _sets(column: Column, encoding: Encoding, original: Values, released: Values
     code: dict[str | None, int] = {text: i for i, text in enumerate(categories)}
     code[None] = len(categories)
     if column.recoder.releases == "set":
-        sets = [tuple(sorted(code[text] for text in each)) for each in _elements(released)]
+        sets = [tuple(sorted(code[text] for text in each)) for each in find_elements(released)]
     else:
         sets = [(code[text],) for text in iso(released).to_pylist()]
     weighted = [tuple((each, 1.0) for each in codes) for codes in sets]

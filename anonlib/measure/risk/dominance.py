@@ -43,7 +43,6 @@ class Dominance(CellMeasure):
     type: ClassVar[str] = "dominance"
     is_risk: ClassVar[bool] = True
     subjects: ClassVar[Subjects] = "columns"
-    n_sums: ClassVar[int] = 6
     names: ClassVar[Mapping[str, str]] = {
         "nk_cells": "cells in which the `n_largest` largest contributors have more than `share` of "
         "the total; a number, less is safer",
@@ -94,7 +93,7 @@ class Dominance(CellMeasure):
 
     def measure(self, case: "Case") -> Findings:
         columns = self.choose_columns(case.schema)
-        found = case.cell_sums(self.type, self.n_sums)
+        found = case.cell_sums(self.type)
         if found is None:
             return Findings(
                 tuple(Figure(name, None, c.name, PUBLISHED) for c in columns for name in self.names)

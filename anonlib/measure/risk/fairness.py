@@ -93,7 +93,6 @@ class Fairness(CellMeasure):
     is_risk: ClassVar[bool] = True
     usual: ClassVar[bool] = False
     subjects: ClassVar[Subjects] = "columns"
-    n_sums: ClassVar[int] = 3
     names: ClassVar[Mapping[str, str]] = {
         "worst_loss": "mean information loss of the group that loses most; 0 to 1, more is worse",
         "loss_gap": "what the group that loses most loses more than all rows together; 0 to 1, "
@@ -132,7 +131,7 @@ class Fairness(CellMeasure):
             coded = pc.dictionary_encode(texts(values), null_encoding="encode")
             names = coded.dictionary.to_pylist()
             if len(names) > MOST_GROUPS:
-                nothing = np.zeros((1, self.n_sums))
+                nothing = np.zeros((1, 3))
                 found[name_of(id)] = CellParts(np.zeros(1, np.int64), nothing)
                 continue
             pair = coded.indices.to_numpy().astype(np.int64) * cells.m + cells.id
@@ -146,7 +145,7 @@ class Fairness(CellMeasure):
         return found
 
     def measure(self, case: "Case") -> Findings:
-        sums = case.cell_sums(self.type, self.n_sums)
+        sums = case.cell_sums(self.type)
         least = max(1, case.k * case.most_rows_of_a_person())
         figures: list[Figure] = []
         series: list[Series] = []

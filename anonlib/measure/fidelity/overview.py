@@ -1,0 +1,251 @@
+"""The distribution of every column before and after, counted while cells are made."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from anonlib.arrays import Floats, Ints
+from anonlib.encode.texts import texts
+from anonlib.errors import AnonlibError
+from anonlib.measure import Figure, Findings, Series, Subjects
+from anonlib.measure.case import CellSums
+from anonlib.measure.cell_sums import CellMeasure, CellParts, OriginalCells, name_of
+from anonlib.measure.fidelity._axes import Axis, make_axis
+from anonlib.measure.fidelity._bins import category_bins, merge_bins, round_edges
+from anonlib.measure.fidelity._reading import CategoryShares, Spans, read_column
+from anonlib.table.encoding import Encoding, moments, to_float
+from anonlib.table.schema import Column, Role, Scale, Schema, is_atomic, is_number
+
+if TYPE_CHECKING:
+    from anonlib.measure.case import Case
+
+#: The most categories of a column. What a task counts is small: the driver gets it of every task.
+MOST_CATEGORIES = 300
+#: The most values of a column that is released as it is; others count together.
+MOST_VALUES = 100
+BEFORE, AFTER, NAMED, UNREAD = "before", "after", "named", "unread"
+#: Names no value: it stands behind the values of a column.
+OTHERS = "\x00"
+
+PUBLISHED = "once a release is published, workers count no more; name `marginals`"
+COSTLY = "cells were suppressed for their cost after they were counted; name `marginals`"
+LEFT_OUT = f"more than {MOST_CATEGORIES} categories, or not readable; name `marginals`"
+
+
+class ColumnFit(NamedTuple):
+    """What is known of a column before it is counted.
+
+    Attributes:
+        axis: The column.
+        edges: float64[e]. The edges of the bins of a continuous column, in its own numbers.
+        changes: Whether the release recodes it. Other columns are released as they are.
+    """
+
+    axis: Axis
+    edges: Floats
+    changes: bool
+
+    @property
+    def n_bins(self) -> int:
+        """The number of bins, the last one for missing values."""
+        return len(self.edges) + 2 if self.axis.is_line else self.axis.n_categories + 1
+
+
+class Overview(CellMeasure):
+    """How every column is distributed before and after, sensitive ones and the target included.
+
+    Every release has this in its report and record, without any config. Series `distribution` of
+    each column: the shares of rows by range or category, as in `marginals`; `total_variation`: half
+    the sum of the absolute differences of these shares, missing values included, over all ranges or
+    categories. Ranges are of about a sixteenth of the column, so that differences within them do
+    not show: `marginals` has distances.
+
+    Sensitive columns and the target are released as they are: only suppression changes them. Their
+    ranges, and their values if there are more than 100, are those of the scan's sample. Columns
+    with more than 300 categories are left out, and so are columns that a plan by tuples does not
+    see. Rows that a plan suppressed before cells were made are in neither distribution.
+    Cost: O(n) per column, by workers, while they make the cells; no pass over a table. With a
+    `unit`, one aggregate of the source.
+    """
+
+    type: ClassVar[str] = "overview"
+    usual: ClassVar[bool] = False
+    subjects: ClassVar[Subjects] = "columns"
+    names: ClassVar[Mapping[str, str]] = {
+        "total_variation": "share of rows that would have to change range or category to be "
+        "distributed as in the source; 0 to 1, more is worse",
+    }
+
+    def choose_columns(self, schema: Schema) -> tuple[Column, ...]:
+        others = schema.of(Role.SENSITIVE, Role.TARGET)
+        return (*schema.quasi_identifiers, *(c for c in others if is_atomic(c.type)))
+
+    def fit(
+        self, schema: Schema, encodings: Sequence[Encoding], sample: pa.Table
+    ) -> dict[str, ColumnFit]:
+        known = {each.id: each for each in encodings}
+        found = {}
+        for column in self.choose_columns(schema):
+            changes = column.role is Role.QUASI_IDENTIFIER
+            encoding = (
+                known[column.id]
+                if changes
+                else _fit_sample(column, sample.column(column.id).combine_chunks())
+            )
+            axis = make_axis(column, encoding)
+            edges = round_edges(axis) if axis.is_line else np.zeros(0)
+            if axis.n_categories <= MOST_CATEGORIES:
+                found[column.id] = ColumnFit(axis, edges, changes)
+        return found
+
+    def count(self, cells: OriginalCells) -> dict[str, CellParts]:
+        found = {}
+        for id, values in cells.values.items():
+            column: ColumnFit | None = cells.fit.get(id)
+            if column is None:
+                continue
+            try:
+                masses = _count_column(column, values, cells)
+            except (AnonlibError, pa.ArrowException, ValueError, KeyError, IndexError):
+                # A release does not fail for what its report would like to show.
+                masses = {UNREAD: np.zeros(1)}
+            for name, sums in masses.items():
+                found[name_of(id, name)] = CellParts(np.zeros(1, np.int64), sums[None])
+        return found
+
+    def measure(self, case: "Case") -> Findings:
+        sums, fits = case.cell_sums(self.type), case.cell_fit(self.type)
+        why = PUBLISHED if sums is None or fits is None else COSTLY * case.suppresses_cells
+        if why or sums is None:
+            names = [column.name for column in self.choose_columns(case.schema)]
+            return Findings(tuple(Figure("total_variation", None, name, why) for name in names))
+        least = max(1, case.k * case.most_rows_of_a_person())
+        return self.describe(case.schema, fits, sums, least)
+
+    def describe(
+        self,
+        schema: Schema,
+        fits: Mapping[str, ColumnFit],
+        sums: Mapping[str, CellSums],
+        least: int,
+    ) -> Findings:
+        """The findings on a release.
+
+        Args:
+            schema: The columns.
+            fits: By id: what was fitted to the whole table.
+            sums: What workers counted, by name.
+            least: A number of rows that surely belong to at least k persons.
+        """
+        figures: list[Figure] = []
+        series: list[Series] = []
+        for column in self.choose_columns(schema):
+            unread = name_of(column.id, UNREAD) in sums
+            if unread or name_of(column.id, BEFORE) not in sums:
+                figures.append(Figure("total_variation", None, column.name, LEFT_OUT))
+                continue
+            fit = fits[column.id]
+            before, after = (sums[name_of(column.id, name)].whole for name in (BEFORE, AFTER))
+            names = sums[name_of(column.id, NAMED)].whole if _has_names(fit) else None
+            distance = np.abs(before / before.sum() - after / after.sum()).sum() / 2
+            value = round(float(distance), 9) + 0.0
+            figures.append(Figure("total_variation", value, column.name))
+            rows = _show(fit, np.stack([before, after]), names, least)
+            if rows:
+                heads = ("range" if fit.axis.is_line else "category", "source", "release")
+                series.append(Series("distribution", column.name, heads, rows))
+        return Findings(tuple(figures), tuple(series))
+
+
+def _has_names(fit: ColumnFit) -> bool:
+    return fit.changes and not fit.axis.is_line
+
+
+def _count_column(column: ColumnFit, values: Any, cells: OriginalCells) -> dict[str, Floats]:
+    """The masses of the bins of a column in a task, before and after."""
+    if not column.changes:
+        masses = _count_values(column, values, cells.weight)
+        return {BEFORE: masses, AFTER: masses}
+    before = read_column(column.axis, values, released=False)
+    after = read_column(column.axis, cells.released[column.axis.id], released=True)
+    found = {
+        BEFORE: _masses(column, before, cells.weight.astype(np.float64)),
+        AFTER: _masses(column, after, cells.released_block.rows.astype(np.float64)),
+    }
+    if isinstance(after, CategoryShares):
+        found[NAMED] = _name_flags(column.axis, after.names)
+    return found
+
+
+def _fit_sample(column: Column, values: Any) -> Encoding:
+    """The encoding of a column that is released as it is, by a sample in a fixed order."""
+    if is_number(column.type):
+        numbers = to_float(values)
+        there = numbers[np.isfinite(numbers)]
+        ends = (float(there.min()), float(there.max())) if len(there) else (0.0, 0.0)
+        mean, sd = moments(np.where(np.isfinite(numbers), numbers, np.nan), *ends)
+        return Encoding(column.id, Scale.CONTINUOUS, True, mean, sd, *ends)
+    counts = pc.value_counts(texts(values).drop_null()).to_pylist()
+    by_count = sorted(counts, key=lambda each: (-each["counts"], each["values"]))[:MOST_VALUES]
+    categories = [*sorted(each["values"] for each in by_count), OTHERS]
+    return Encoding(column.id, Scale.NOMINAL, True, categories=pa.array(categories, pa.string()))
+
+
+def _count_values(column: ColumnFit, values: Any, weight: Ints) -> Floats:
+    """The masses of the bins of a column that is released as it is."""
+    if column.axis.is_line:
+        numbers = to_float(values)
+        bins = np.searchsorted(column.edges, numbers, side="right")
+        bins[~np.isfinite(numbers)] = column.n_bins - 1
+        return np.bincount(bins, weight, column.n_bins).astype(np.float64)
+    n = column.axis.n_categories
+    code = pc.index_in(texts(values), value_set=column.axis.encoding.categories, skip_nulls=True)
+    codes = code.fill_null(n - 1).to_numpy(zero_copy_only=False).astype(np.int64)  # other values
+    codes[values.is_null(nan_is_null=True).to_numpy(zero_copy_only=False)] = n
+    return np.bincount(codes, weight, n + 1).astype(np.float64)
+
+
+def _masses(column: ColumnFit, values: Spans | CategoryShares, weight: Floats) -> Floats:
+    """float64[n_bins]. The masses of the bins."""
+    if isinstance(values, CategoryShares):
+        return values.sums(weight)
+    edges = column.axis.position(column.edges)
+    there = ~np.isnan(values.low)
+    low, high, weight_of = values.low[there], values.high[there], weight[there]
+    point = high <= low
+    place = np.searchsorted(edges, low[point], side="right")
+    masses = np.bincount(place, weight_of[point], len(edges) + 1).astype(np.float64)
+    if not point.all():
+        low, high, wide = low[~point], high[~point], weight_of[~point]
+        below = [float(wide @ np.clip((edge - low) / (high - low), 0, 1)) for edge in edges]
+        masses += np.diff([0.0, *below, float(wide.sum())])
+    return np.append(masses, weight[~there].sum())
+
+
+def _name_flags(axis: Axis, names: Ints) -> Floats:
+    """More than 0 for each category, then each node, then missing, that cells are named by."""
+    flags = np.zeros(axis.n_categories + 1 + len(axis.nodes.names) + 1)
+    flags[names] = 1
+    return flags
+
+
+def _show(
+    fit: ColumnFit, counts: Floats, names: Floats | None, least: int
+) -> tuple[tuple[str, float, float], ...]:
+    """The rows of the series. counts: float64[2, n_bins]."""
+    axis = fit.axis
+    if axis.is_line:
+        labels, shown = merge_bins(axis, fit.edges, counts[:, :-1], least)
+    else:
+        if names is None:  # values that the release has as they are
+            flags = np.append(counts[1] > 0, np.zeros(len(axis.nodes.names) + 1, np.bool_))
+            flags[axis.n_categories - 1] = False  # the other values
+            names = flags.astype(np.float64)
+        labels, shown = category_bins(axis, counts, names, least)
+    if not labels:
+        return ()
+    shares = np.round(shown / shown.sum(axis=1, keepdims=True), 9) + 0.0
+    return tuple(zip(labels, *shares.tolist(), strict=True))

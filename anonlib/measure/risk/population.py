@@ -1,0 +1,197 @@
+"""How well persons are hidden in a population that another table lists."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pydantic import Field
+
+from anonlib.arrays import MISSING, Ints
+from anonlib.errors import InputError
+from anonlib.measure import Figure, Findings, Measure, Subjects
+from anonlib.measure.regions import ColumnRegions, Members, Ranges, Regions, Subtrees
+from anonlib.measure.risk._compared import find_elements, find_ends
+from anonlib.recode.value_leaves import find_leaves
+from anonlib.table.encoding import Encoding, to_float
+from anonlib.table.schema import Column, Role, is_number
+
+if TYPE_CHECKING:
+    from anonlib.measure.case import Case
+
+#: The most classes of a release.
+MOST_CLASSES = 100_000
+#: The forms that stand for a region.
+FORMS = ("interval", "set", "node", "nothing")
+
+MANY = f"more than {MOST_CLASSES} classes; name fewer columns"
+ROWS = "classes count rows, since persons can't be told apart"
+
+
+class Population(Measure):
+    """How well persons are hidden in a population that another table lists, one row per person.
+
+    `source` is that table, as the config's own source; `columns` says which of its columns stands
+    for each quasi-identifier that an attacker could look up there. Quasi-identifiers that are not
+    named are unknown to the attacker.
+
+    A class is what the release has in these columns: a region with f rows of the release and F
+    persons of the population.
+
+    - `k_map`: the least F. A release is a k-map if it is k or more.
+    - `journalist_max`, `journalist_mean`: the chance 1/F of a person to be found by an attacker who
+      does not know who is in the release, at most and on average over the released rows.
+    - `presence_min`, `presence_max`: the least and the largest f/F: how sure an attacker is that a
+      person of the region is in the release (delta-presence).
+
+    A region contains the values of an interval, both ends included, of a set, or below a node. A
+    range or set without a value contains everything. Missing values are in such regions, in the
+    root of a hierarchy, and in sets with a missing value. Columns that are released as points
+    (`centroid`, `median`, `mode`) or as shares have no region: who is in the class could be
+    anywhere. There are no figures then; release intervals, sets or nodes. Persons of the release
+    are persons of the population, so F counts as f at least; a note says how often it was less.
+    Unlike here, `reidentification` and `uniqueness` only model a population (Pitman, Zayatz).
+
+    Cost: one aggregate of the release and of the population, by these columns; then tasks compare
+    the distinct values. The driver holds at most 100,000 classes.
+    """
+
+    type: ClassVar[str] = "population"
+    is_risk: ClassVar[bool] = True
+    usual: ClassVar[bool] = False
+    subjects: ClassVar[Subjects] = "table"
+    names: ClassVar[Mapping[str, str]] = {
+        "k_map": "persons of the population in the class that has fewest; a number, more is safer",
+        "journalist_max": "largest chance of a person to be found in the population; 0 to 1, less "
+        "is safer",
+        "journalist_mean": "mean chance of released persons to be found in the population; 0 to 1, "
+        "less is safer",
+        "presence_min": "share of a class's persons in the population who are released, at the "
+        "least; 0 to 1, for comparison",
+        "presence_max": "share of a class's persons in the population who are released, at the "
+        "most; 0 to 1, less is safer",
+    }
+    reference: ClassVar[str] = (
+        "L. Sweeney, k-anonymity: a model for protecting privacy, International Journal on "
+        "Uncertainty, Fuzziness and Knowledge-based Systems 10(5), 2002 (k-map); M. E. Nergiz, M. "
+        "Atzori, C. Clifton, Hiding the presence of individuals from shared databases, SIGMOD 2007"
+    )
+    source: dict[str, Any] = Field(
+        description="the table of the population, with the fields of the config's `source`"
+    )
+    columns: dict[str, str] = Field(
+        min_length=1, description="by quasi-identifier: the column of the population"
+    )
+
+    @property
+    def named_columns(self) -> Mapping[str, tuple[Role, ...]]:
+        return dict.fromkeys(self.columns, (Role.QUASI_IDENTIFIER,))
+
+    @property
+    def other_source(self) -> Mapping[str, Any]:
+        return self.source
+
+    def measure(self, case: "Case") -> Findings:
+        columns = [c for c in case.schema.quasi_identifiers if c.name in self.columns]
+        points = [c.name for c in columns if c.recoder.releases not in FORMS]
+        if points:
+            return self._explain(f"{', '.join(points)}: released values are no regions")
+        known = [c for c in columns if c.recoder.releases != "nothing"]
+        found = case.tuples([c.id for c in known], MOST_CLASSES, released=True)
+        if found is None:
+            return self._explain(MANY)
+        classes, n_rows = found
+        if not len(n_rows):
+            return self._explain("nobody was released")
+        try:
+            regions = make_regions(known, case.encodings, classes)
+        except (pa.ArrowException, ValueError, KeyError):  # their texts may hold values
+            raise InputError("population: released values can't be read as regions") from None
+        named = {column.id: self.columns[column.name] for column in known}
+        persons, n_all = case.count_population(self.source, named, regions)
+        return self._compare(n_rows, persons, n_all, by_rows=bool(case.schema.unit))
+
+    def _explain(self, why: str) -> Findings:
+        return Findings(tuple(Figure(name, None, note=why) for name in self.names))
+
+    def _compare(self, n_rows: Ints, persons: Ints, n_all: int, *, by_rows: bool) -> Findings:
+        """The figures.
+
+        Args:
+            n_rows: int64[t]. f of each class.
+            persons: int64[t]. F of each class, as counted.
+            n_all: The persons of the population.
+            by_rows: Whether persons may have several rows.
+        """
+        at_least = np.maximum(persons, n_rows)
+        fewer = int((persons < n_rows).sum())
+        notes = [f"of {n_all} persons", f"{fewer} classes have fewer persons there" * (fewer > 0)]
+        note = "; ".join(filter(None, [*notes, ROWS * by_rows]))
+        chance, presence = 1.0 / at_least, n_rows / at_least
+        values = (
+            float(at_least.min()),
+            float(chance.max()),
+            float(n_rows @ chance / n_rows.sum()),
+            float(presence.min()),
+            float(presence.max()),
+        )
+        pairs = zip(self.names, values, strict=True)
+        return Findings(tuple(Figure(name, value, note=note) for name, value in pairs))
+
+
+def make_regions(
+    columns: list[Column], encodings: Mapping[str, Encoding], classes: pa.Table
+) -> Regions:
+    """The regions of classes.
+
+    Args:
+        columns: The columns.
+        encodings: Their encodings, by id.
+        classes: t classes: their released values.
+    """
+    places, parts = [np.zeros((classes.num_rows, 0), np.int64)], []
+    for column in columns:
+        keys = _texts_of(classes.column(column.id).combine_chunks())
+        _, first, place = np.unique(keys, return_index=True, return_inverse=True)
+        distinct = classes.column(column.id).take(pa.array(first)).combine_chunks()
+        parts.append(_regions(column, encodings[column.id], distinct))
+        places.append(place.reshape(-1, 1))
+    return Regions(tuple(c.id for c in columns), tuple(parts), np.column_stack(places))
+
+
+def _texts_of(values: Any) -> list[str]:
+    return [repr(value) for value in values.to_pylist()]
+
+
+def _regions(column: Column, encoding: Encoding, released: Any) -> ColumnRegions:
+    """The regions of the released values of a column."""
+    if column.recoder.releases == "interval":
+        return _spans(column, encoding, released)
+    if column.recoder.releases == "set":
+        return _members(released)
+    flat = column.hierarchy or find_leaves(encoding.categories, None).hierarchy
+    number = {name: i for i, name in enumerate(flat.names)}
+    nodes = [MISSING if name is None else number[name] for name in released.to_pylist()]
+    return Subtrees(flat, np.array(nodes, np.int64))
+
+
+def _spans(column: Column, encoding: Encoding, released: Any) -> Ranges:
+    ends = find_ends(column, encoding, released)
+    order = None if is_number(column.type) else encoding.categories
+    if order is not None:
+        ends = tuple(pc.index_in(each, value_set=order) for each in ends)
+    low, high = (to_float(each) for each in ends)
+    return Ranges(low, high, np.isnan(low) | np.isnan(high), order)
+
+
+def _members(released: Any) -> Members:
+    elements = find_elements(released)
+    known = sorted({text for each in elements for text in each if text is not None})
+    place: dict[str | None, int] = {text: i for i, text in enumerate(known)}
+    place[None] = len(known)
+    among = np.zeros((len(elements), len(known) + 2), np.bool_)
+    for i, each in enumerate(elements):
+        among[i, [place[text] for text in each]] = True
+    among[released.is_null().to_numpy(zero_copy_only=False)] = True
+    return Members(pa.array(known, pa.string()), among)

@@ -1,0 +1,54 @@
+"""Reads the table of a population, as a measure compares a release with."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from anonlib.config.model import SourceSection
+from anonlib.errors import ConfigError, InputError, Problem
+from anonlib.source import read_plain, read_source, rename_columns, require_readable_as
+from anonlib.spark.translation import translate_errors
+from anonlib.spark.values import spark_type
+
+_WHERE = "measure population"
+
+
+def open_population(
+    spark: SparkSession,
+    source: Mapping[str, Any],
+    columns: Mapping[str, tuple[str, pa.DataType]],
+    missing_tokens: tuple[str, ...],
+) -> DataFrame:
+    """The rows of a population, with the columns of a release.
+
+    Args:
+        spark: The session.
+        source: The table, as a config's `source`.
+        columns: By id: the column of the table, and the type that its values are read as.
+        missing_tokens: Texts that mean a missing value.
+
+    Raises:
+        ConfigError: The table lacks a column.
+        InputError: Values can't be read as their type. The text says how many.
+    """
+    section = SourceSection(**source)
+    with translate_errors(_WHERE, permission_error=InputError):
+        frame, _ = read_source(spark, section, {name for name, _ in columns.values()})
+        named, raw = rename_columns(frame, section.where, {})
+        places = {name: f"c{i}" for i, name in enumerate(named.columns)}
+        if missing := [name for name, _ in columns.values() if name not in places]:
+            text = f"the population has no column {', '.join(missing)}"
+            raise ConfigError([Problem(f"{_WHERE}: columns", text)])
+        casts, names, values = {}, {}, []
+        for id, (name, type) in columns.items():
+            wanted = spark_type(type).simpleString()
+            if raw.schema[places[name]].dataType.simpleString() != wanted:
+                casts[places[name]] = wanted
+            names[places[name]] = name
+            value = read_plain(F.col(places[name]), casts.get(places[name]), type)
+            values.append(value.alias(id))
+        require_readable_as(raw, casts, missing_tokens, names)
+        return raw.select(*values)

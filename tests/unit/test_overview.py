@@ -1,0 +1,221 @@
+"""The overview that every release has: columns before and after, as workers count them."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from anonlib.arrays import Ints
+from anonlib.loss import ReleasedBlock
+from anonlib.measure import Findings
+from anonlib.measure.cell_sums import split_by_cost
+from anonlib.measure.fidelity.marginals import Marginals
+from anonlib.measure.fidelity.overview import COSTLY, LEFT_OUT, PUBLISHED, Overview
+from anonlib.pages.measures import distributions
+from anonlib.recode import Cells, Domain
+from anonlib.recode.centroid import Centroid
+from anonlib.recode.interval import Interval
+from anonlib.recode.mode import Mode
+from anonlib.recode.set import Set
+from anonlib.table.block import Block
+from anonlib.table.encoding import fit_whole
+from anonlib.table.schema import Column, Role, Scale, Schema
+from anonlib.worker.cell_counts import CellCounter, count_cells, merge_counts
+
+K, N = 5, 200
+
+
+def quasi(id: str, type: pa.DataType, scale: Scale, recoder: Any) -> Column:
+    return Column(
+        id.upper(), id, Role.QUASI_IDENTIFIER, type, str(type), scale=scale, recoder=recoder
+    )
+
+
+SCHEMA = Schema(
+    (
+        quasi("age", pa.float64(), Scale.CONTINUOUS, Centroid()),
+        quasi("born", pa.int64(), Scale.CONTINUOUS, Interval()),
+        quasi("town", pa.string(), Scale.NOMINAL, Mode()),
+        quasi("cars", pa.string(), Scale.NOMINAL, Set()),
+        Column("WAGE", "wage", Role.SENSITIVE, pa.float64(), "double"),
+        Column("ILL", "ill", Role.SENSITIVE, pa.string(), "string"),
+        Column("NOTE", "note", Role.SENSITIVE, pa.list_(pa.string()), "array<string>"),
+    )
+)
+
+
+def table() -> pa.Table:
+    random = np.random.default_rng(3)
+    age = random.normal(40, 10, N).round(1)
+    age[::9] = np.nan
+    return pa.table(
+        {
+            "age": pa.array(age, from_pandas=True),
+            "born": random.integers(1930, 2000, N),
+            "town": random.choice([*"abc"], N),
+            "cars": pa.array(random.choice(["red", "blue", None], N)),
+            "wage": random.integers(1, 9, N) * 100.0,
+            "ill": pa.array(random.choice(["flu", "gout", None], N, p=[0.6, 0.3, 0.1])),
+            "note": pa.array([["x"]] * N),
+        }
+    )
+
+
+def released_by(source: pa.Table, cell: Ints) -> dict[str, Any]:
+    """By id: the released values of the cells."""
+    cells = Cells(cell, int(cell.max()) + 1)
+    return {
+        c.id: c.recoder.recode(source.column(c.id).combine_chunks(), cells, Domain())
+        for c in SCHEMA.quasi_identifiers
+    }
+
+
+def encodings(source: pa.Table) -> list[Any]:
+    return [fit_whole(c, source.column(c.id).combine_chunks()) for c in SCHEMA.quasi_identifiers]
+
+
+def count(source: pa.Table, cell: Ints, n_tasks: int) -> tuple[Any, Any]:
+    """The sums of all tasks, and what was fitted."""
+    measure = Overview()
+    fit = measure.fit(SCHEMA, encodings(source), source)
+    ids = tuple(column.id for column in measure.choose_columns(SCHEMA))
+    counter, tasks = CellCounter({"type": "overview"}, ids, fit), []
+    for part in np.array_split(np.arange(int(cell.max()) + 1), n_tasks):
+        rows = np.flatnonzero(np.isin(cell, part))
+        own, its = cell[rows] - part[0], source.take(pa.array(rows))
+        none = np.zeros((len(rows), 0), np.int32)
+        block = Block(none * 1.0, none, none, None, np.zeros(0), np.zeros(0, np.int64), ())
+        seen = ReleasedBlock(block, own, len(part))
+        tasks.append(count_cells(its, released_by(its, own), seen, [counter], costs=False))
+    states = merge_counts([counter], tasks)["overview"]
+    return {name: split_by_cost(state, None) for name, state in states.items()}, fit
+
+
+def find(sums: Any, fit: Any, *, suppresses: bool = False) -> Findings:
+    case: Any = SimpleNamespace(
+        schema=SCHEMA,
+        k=K,
+        cell_sums=lambda type: sums,
+        cell_fit=lambda type: fit,
+        suppresses_cells=suppresses,
+        most_rows_of_a_person=lambda: 1,
+    )
+    return Overview().measure(case)
+
+
+def shares(found: Findings) -> dict[str, Any]:
+    return {series.of: series.rows for series in found.series}
+
+
+def cells() -> Ints:
+    return np.arange(N) * (N // K) // N
+
+
+def test_distributions_are_those_of_marginals() -> None:
+    """Those that one pass over each table gives, for quasi-identifiers."""
+    source, cell = table(), cells()
+    released = released_by(source, cell)
+    by_row = pa.table({id: values.take(pa.array(cell)) for id, values in released.items()})
+    known = {encoding.id: encoding for encoding in encodings(source)}
+
+    def fold(ids: Any, count: Any, merge: Any, *, released: bool) -> Any:
+        return count([by_row if released else source])
+
+    case: Any = SimpleNamespace(
+        schema=Schema(SCHEMA.quasi_identifiers),
+        encodings=known,
+        n_source=N,
+        n_released=N,
+        k=K,
+        seed=0,
+        measures=(Marginals(),),
+        cache={},
+        most_rows_of_a_person=lambda: 1,
+        summarize=lambda columns: {},
+        distinct_values=lambda ids: {},
+        fold=fold,
+    )
+    expected = shares(Marginals().measure(case))
+    for n_tasks in (1, 3):
+        found = shares(find(*count(source, cell, n_tasks)))
+        assert {name: found[name] for name in expected} == {
+            name: tuple((row[0], *(pytest.approx(x, abs=2e-3) for x in row[1:])) for row in rows)
+            for name, rows in expected.items()
+        }
+
+
+def test_sensitive_columns_are_released_as_they_are() -> None:
+    source = table()
+    found = find(*count(source, cells(), 2))
+    rows = shares(found)
+    n = {value: source.column("ill").to_pylist().count(value) for value in ("flu", "gout", None)}
+    assert rows["ILL"] == (
+        ("flu", n["flu"] / N, n["flu"] / N),
+        ("gout", n["gout"] / N, n["gout"] / N),
+        ("missing", n[None] / N, n[None] / N),
+    )
+    assert sum(row[1] for row in rows["WAGE"]) == pytest.approx(1)
+    assert "NOTE" not in rows
+    values = {figure.of: figure.value for figure in found.figures}
+    assert values["ILL"] == values["WAGE"] == 0
+    assert 0 < (values["AGE"] or 0) < 1
+
+
+def test_values_beyond_the_sample_count_together() -> None:
+    source = table()
+    measure = Overview()
+    fit = measure.fit(SCHEMA, encodings(source), source)
+    rare = ["flu"] * 10 + ["new"] * 6 + ["newer"]
+    none = np.zeros((17, 0), np.int32)
+    block = Block(none * 1.0, none, none, None, np.zeros(0), np.zeros(0, np.int64), ())
+    counter = CellCounter({"type": "overview"}, ("ill",), fit)
+    seen = ReleasedBlock(block, np.zeros(17, np.int64), 1)
+    task = count_cells(pa.table({"ill": rare}), {}, seen, [counter], costs=False)
+    states = merge_counts([counter], [task])["overview"]
+    sums = {name: split_by_cost(state, None) for name, state in states.items()}
+    assert shares(find(sums, fit))["ILL"] == (
+        ("flu", pytest.approx(10 / 17), pytest.approx(10 / 17)),
+        ("other", pytest.approx(7 / 17), pytest.approx(7 / 17)),
+    )
+
+
+def test_columns_that_nothing_counted_say_why() -> None:
+    sums, fit = count(table(), cells(), 1)
+    notes = {figure.note for figure in find(None, None).figures}
+    assert notes == {PUBLISHED}
+    assert {figure.note for figure in find(sums, fit, suppresses=True).figures} == {COSTLY}
+    assert {figure.note for figure in find({}, {}).figures} == {LEFT_OUT}
+
+
+def test_a_page_has_each_column_once() -> None:
+    """From a measure of the config where it has the column."""
+    heads = ["category", "source", "release"]
+
+    def series(of: str, share: float) -> dict[str, Any]:
+        rows = [["a", share, share], ["b", 1 - share, 1 - share]]
+        return {"name": "distribution", "of": of, "heads": heads, "rows": rows}
+
+    overview = {"series": [series("age", 0.1), series("ill", 0.2)]}
+    measures = {"marginals": {"series": [series("age", 0.3)]}}
+    charts = distributions({"measures": measures}, overview).charts
+    assert [chart.title for chart in charts] == ["age", "ill"]
+    assert charts[0].table.rows[0][1] == 0.3
+
+
+def test_a_column_that_can_not_be_read_is_left_out() -> None:
+    """The release does not fail; and a task that can't read it is enough."""
+    source, cell = table(), cells()
+    sums, fit = count(source, cell, 1)
+    released = {**released_by(source, cell), "town": pa.array([1.5] * (int(cell.max()) + 1))}
+    none = np.zeros((N, 0), np.int32)
+    block = Block(none * 1.0, none, none, None, np.zeros(0), np.zeros(0, np.int64), ())
+    counter = CellCounter({"type": "overview"}, ("age", "town"), fit)
+    seen = ReleasedBlock(block, cell, int(cell.max()) + 1)
+    (states,) = count_cells(source, released, seen, [counter], costs=False)
+    found = find(sums | {name: split_by_cost(each, None) for name, each in states.items()}, fit)
+    notes = {figure.of: figure.note for figure in found.figures}
+    assert notes["TOWN"] == LEFT_OUT
+    assert notes["AGE"] == ""
+    assert "TOWN" not in shares(found)
