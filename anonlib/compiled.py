@@ -84,7 +84,9 @@ def _is_private(path: Path) -> bool:
 
 def _digest() -> str:
     here = Path(__file__).parent
-    folders = [sorted((here / part).rglob("*.py")) for part in ("kernels", "local", "partition")]
+    folders = [
+        sorted((here / part).rglob("*.py")) for part in ("kernels", "local", "loss", "partition")
+    ]
     own = [Path(__file__)] if Path(__file__).is_file() else []  # in a zip nothing is cached
     sources = [*own, *chain.from_iterable(folders)]
     return hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:16]

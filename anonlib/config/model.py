@@ -544,6 +544,11 @@ class Config(Section):
         description="OpenLineage events of runs: a file on this machine to append a line for each, "
         "or a folder for a file of each run; by default the environment variable ANONLIB_EVENTS",
     )
+    bound: bool = Field(
+        False,
+        description="also a lower bound of the loss `sse`, and how far above the optimum the "
+        "release may be; takes up to minutes for a block of at most 1,500 rows and k up to 5",
+    )
     max_categories: int = Field(
         10_000, ge=2, le=MAX_INT, description="most distinct values of a nominal or ordinal column"
     )

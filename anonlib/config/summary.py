@@ -131,14 +131,14 @@ def _persons(one_row_per_person: bool | str, unit: Sequence[str]) -> str:
 SOFTWARE = ("anonlib", "pyspark", "delta-spark", "numpy", "pyarrow", "numba", "scikit-learn")
 
 
-#: Sections of a config that change no row: how a run works, who keeps account of it, what is to be
-#: looked at.
-NO_ROWS = ("spark", "accountability", "context", "events", "review")
+#: Fields of a config that change no row: how a run works, what it tells, who keeps account of it,
+#: what is to be looked at.
+NO_ROWS = ("spark", "accountability", "context", "events", "review", "bound")
 
 
 def digest_config(config: Config) -> str:
     """SHA-256 of a config, in hex. It includes the contents of hierarchies, and leaves out the
-    sections NO_ROWS."""
+    fields NO_ROWS."""
 
     def to_json(value: Any) -> Any:
         # pydantic would dump a plug-in with the fields of its declared base class only.

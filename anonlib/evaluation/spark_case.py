@@ -39,7 +39,6 @@ from anonlib.measure.case import (
     Part,
     Parts,
     Sizes,
-    States,
 )
 from anonlib.measure.cell_sums import split_by_cost
 from anonlib.measure.examples import LearnTarget

@@ -423,7 +423,7 @@ def _release_in_memory(
     order = pa.array(np.random.default_rng().permutation(release.table.num_rows))
     schema = rows.schema
     released = pa.table({c.name: release.table.column(c.id) for c in schema.released}).take(order)
-    notes = (*notes, *schema.notes, *_note(rows, config))
+    notes = (*notes, *schema.notes, *_note(rows, config), *release.notes)
     record = _make_record(release, rows, report, config, notes)
     record["policy"] = [asdict(verdict) for verdict in rules]
     risk = _value_risk(report, config)

@@ -25,7 +25,7 @@ from anonlib.table.columns import BLOCK, HASH, HIGH, LOW, TUPLE
 from anonlib.table.encoding import Encoding, fit_encoding
 from anonlib.table.schema import Schema
 from anonlib.worker.cell_counts import CellStates, make_counter, merge_counts, read_counts
-from anonlib.worker.losses import value_losses, value_losses_by_column
+from anonlib.worker.losses import describe_losses, value_losses, value_losses_by_column
 from anonlib.worker.setup import TableFit, make_task, output_schema
 from anonlib.worker.task import Task, anonymize_blocks, person_codes, to_block
 from anonlib.worker.tuple_search import CHECK, COUNT, SUMMARY, Bounds, search
@@ -46,6 +46,7 @@ class MemoryRelease:
         losses: By metric: its value; None if it is not defined.
         losses_by_column: By metric and numeric column: the value.
         overview: The distribution of every column, before and after.
+        notes: What the metrics say about their figures.
     """
 
     table: pa.Table
@@ -54,6 +55,7 @@ class MemoryRelease:
     losses: dict[str, float | None]
     losses_by_column: dict[str, dict[str, float]]
     overview: Findings
+    notes: tuple[str, ...]
 
 
 def make_release(rows: Rows, config: Config, token_key: bytes) -> MemoryRelease:
@@ -137,6 +139,7 @@ def _release_blocks(table: pa.Table, schema: Schema, config: Config, task: Task)
         value_losses(task, totals.states),
         value_losses_by_column(task, totals.states, schema),
         _overview(table, schema, config, task, totals.counts),
+        describe_losses(task, totals.states),
     )
 
 
@@ -214,6 +217,7 @@ def _search_tuples(table: pa.Table, schema: Schema, config: Config, task: Task) 
         value_losses(task, states),
         value_losses_by_column(task, states, schema),
         _overview(table, schema, config, task, read_counts(summary["counts"])),
+        describe_losses(task, states),
     )
 
 

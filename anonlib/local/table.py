@@ -15,7 +15,7 @@ from anonlib.errors import AuditError, ConfigError, InfeasibleError, InputError,
 from anonlib.kernels import Kernel, KernelResult
 from anonlib.local.protected import require_values
 from anonlib.local.refusals import refuse_categories
-from anonlib.loss import ReleasedBlock
+from anonlib.loss import ReleasedBlock, list_metrics
 from anonlib.partition.chain import blocks
 from anonlib.recode import Cells
 from anonlib.table.block import Block, part
@@ -89,7 +89,7 @@ def anonymize_table(
     )
     released = _recode_table(table.take(pa.array(places)), cells, schema, task)
     least = _verify(released, released_block, schema)
-    metrics = [registry.build("metric", {"type": name}) for name in registry.plugins("metric")]
+    metrics = [registry.build("metric", spec) for spec in list_metrics(config.bound)]
     losses = {metric.type: metric.value(metric.update(released_block)) for metric in metrics}
     order = np.argsort(rows_of_table[places], kind="stable")
     return InMemory(

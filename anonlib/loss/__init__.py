@@ -15,10 +15,11 @@ There are three kinds of suppressed rows:
 from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
+from anonlib import registry
 from anonlib.arrays import Floats, Ints
 from anonlib.hierarchy.tree import Tree
 from anonlib.registry import Plugin
@@ -33,6 +34,8 @@ class ReleasedBlock:
         block: The block.
         id: int64[n]. The cell of each row, 0..m-1; -1 for suppressed rows. Every cell has rows.
         m: The number of cells.
+        block_start: int64[b] or None. The first row of each block, if these are the rows of several
+            blocks, one after the other. None stands for one block.
         levels: int64[q] or None. The least height at which each nominal column is released
             (`Tree.raised`). None stands for 0: the lowest common ancestor of a cell's values is
             released.
@@ -42,6 +45,7 @@ class ReleasedBlock:
     id: Ints
     m: int
     levels: Ints | None = None
+    block_start: Ints | None = None
 
     @cached_property
     def weight(self) -> Ints:
@@ -114,5 +118,26 @@ class Metric(Plugin):
         """float64[p]. The figure of each numeric column; None if the metric has none."""
         return None
 
+    def describe(self, state: Floats) -> str | None:
+        """What a release's notes say about the figure; None for nothing."""
+        return None
+
     #: Why `value` can be None.
     undefined: ClassVar[str] = ""
+    #: Whether it is a bound of another metric, which takes long: only for configs with
+    #: `bound: true`.
+    is_bound: ClassVar[bool] = False
+
+
+def list_metrics(bound: bool) -> tuple[dict[str, Any], ...]:
+    """The specs of the metrics of a release.
+
+    Args:
+        bound: Whether the config asks for bounds.
+    """
+    metrics = registry.plugins("metric")
+    return tuple(
+        {"type": name}
+        for name, metric in metrics.items()
+        if bound or not (issubclass(metric, Metric) and metric.is_bound)
+    )

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from anonlib.arrays import Ints
-from anonlib.measure.case import States
+from anonlib.measure.states import States
 
 #: Places of columns, ascending.
 Combination: TypeAlias = tuple[int, ...]

@@ -47,7 +47,7 @@ from anonlib.table.columns import (
 )
 from anonlib.table.schema import Schema
 from anonlib.worker.cell_counts import merge_counts
-from anonlib.worker.losses import value_losses, value_losses_by_column
+from anonlib.worker.losses import describe_losses, value_losses, value_losses_by_column
 from anonlib.worker.task import Task, Totals, anonymize_batches, anonymize_blocks, to_block
 
 #: The fewest blocks, and units of neighbours, that share a file, on average.
@@ -167,6 +167,7 @@ class BlockPlan(Plan):
             merge_read(totals),
             value_losses_by_column(task, merged, schema),
             merge_counts(task.counters, (each.counts for each in totals)),
+            describe_losses(task, merged),
         )
 
     def to_dict(self) -> dict[str, Any]:

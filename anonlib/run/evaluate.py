@@ -17,9 +17,9 @@ from anonlib.evaluation import Evaluation, judge
 from anonlib.evaluation.samples import is_held_out
 from anonlib.evaluation.spark_case import SparkCase
 from anonlib.measure import Figure, Findings, Measure
-from anonlib.measure.case import States
 from anonlib.measure.cell_sums import CellMeasure
 from anonlib.measure.fidelity.overview import Overview
+from anonlib.measure.states import States
 from anonlib.progress import Progress, SilentProgress
 from anonlib.run.account import spell_path
 from anonlib.run.result import ReleaseResult

@@ -30,6 +30,7 @@ class Outcome:
         source_digest: Digest of the source's rows behind them, with suppressed ones.
         losses_by_column: By metric and numeric column: the value.
         counts: By type of measure: the states that workers counted in all cells.
+        notes: What the metrics say about their figures.
     """
 
     n_rows: int
@@ -40,6 +41,7 @@ class Outcome:
     source_digest: Digest
     losses_by_column: dict[str, dict[str, float]] = field(default_factory=dict)
     counts: dict[str, dict[str, Floats]] = field(default_factory=dict, repr=False)
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

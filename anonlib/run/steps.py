@@ -122,7 +122,7 @@ class Run:
             after = self.prior.digest_with(digest_of_rows)
             result = replace(
                 result,
-                notes=(*notes, *source.schema.notes),
+                notes=(*notes, *source.schema.notes, *result.notes),
                 time=datetime.now(UTC).isoformat(timespec="seconds"),
                 table_digest="" if after is None else after.text,
             )
@@ -281,6 +281,7 @@ class Run:
             audit=release.table_report,
             losses=outcome.losses,
             losses_by_column=outcome.losses_by_column,
+            notes=outcome.notes,
             evaluation=evaluation,
             policy=release.rules,
             overview=overview,

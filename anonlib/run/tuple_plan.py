@@ -33,7 +33,7 @@ from anonlib.table.columns import (
 )
 from anonlib.table.schema import Schema
 from anonlib.worker.cell_counts import CellStates, merge_counts, read_counts
-from anonlib.worker.losses import value_losses, value_losses_by_column
+from anonlib.worker.losses import describe_losses, value_losses, value_losses_by_column
 from anonlib.worker.task import Task, Totals, total_rows
 from anonlib.worker.tuple_search import CHECK, COUNT, SUMMARY, Bounds, search, search_schema
 
@@ -96,7 +96,10 @@ class TuplePlan(Plan):
         losses = value_losses(task, self.states)
         by_column = value_losses_by_column(task, self.states, schema)
         counts = merge_counts(task.counters, [self.counts])
-        return Outcome(read.n_rows, self.n_cells, 1, losses, released, read, by_column, counts)
+        notes = describe_losses(task, self.states)
+        return Outcome(
+            read.n_rows, self.n_cells, 1, losses, released, read, by_column, counts, notes
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """For the private run record."""

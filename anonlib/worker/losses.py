@@ -17,6 +17,15 @@ def value_losses(task: Task, states: Sequence[Floats | None]) -> dict[str, float
     }
 
 
+def describe_losses(task: Task, states: Sequence[Floats | None]) -> tuple[str, ...]:
+    """What the notes of the release say about merged states."""
+    texts = [
+        None if state is None else registry.build("metric", spec).describe(state)
+        for spec, state in zip(task.metrics, states, strict=True)
+    ]
+    return tuple(text for text in texts if text)
+
+
 def value_losses_by_column(
     task: Task, states: Sequence[Floats | None], schema: Schema
 ) -> dict[str, dict[str, float]]:

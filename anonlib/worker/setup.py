@@ -7,6 +7,7 @@ import pyarrow as pa
 from anonlib import registry
 from anonlib.config.model import Config, PartitionSection
 from anonlib.config.resolve import bind_models, with_ids
+from anonlib.loss import list_metrics
 from anonlib.partition import TaskPartitioner
 from anonlib.recode import Domain
 from anonlib.table.columns import CONTROLLER, COST, HELD, LINK, TOKEN
@@ -53,7 +54,7 @@ def make_task(config: Config, schema: Schema, table_fit: TableFit, output: pa.Sc
         ),
         kernel=registry.spec(config.kernel),
         models=tuple(registry.spec(model) for model in models),
-        metrics=tuple({"type": name} for name in registry.plugins("metric")),
+        metrics=list_metrics(config.bound),
         protected=schema.protected,
         missing_tokens=config.privacy.missing_tokens,
         unit=schema.unit,

@@ -173,7 +173,7 @@ def _anonymize(table: pa.Table, task: Task) -> tuple[pa.Table, Totals]:
     start = np.flatnonzero(np.diff(blocks, prepend=blocks[0] - 1))
     owner = table.column(CONTROLLER).to_numpy()[start] if task.own else None
     cells = _cells(block, start, owner, task)
-    seen = ReleasedBlock(block, cells.id, cells.m, find_released_levels(task))
+    seen = ReleasedBlock(block, cells.id, cells.m, find_released_levels(task), start)
     of_cells = recode_cells(table, cells, task)
     released = _with_other_columns(table, spread_cells(of_cells, cells), task)
     costs = COST in task.output.names

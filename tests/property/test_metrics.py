@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from anonlib import registry
 from anonlib.arrays import snap
-from anonlib.loss import Metric, ReleasedBlock
+from anonlib.loss import Metric, ReleasedBlock, list_metrics
 from anonlib.loss.cell_size import CellSize
 from anonlib.loss.mse import Mse
 from anonlib.loss.ncp import Ncp
@@ -18,7 +18,7 @@ from anonlib.loss.sse import Sse
 from anonlib.table.block import Block
 
 QUICK = settings(max_examples=60)
-METRICS: list[Metric] = [cls() for cls in registry.plugins("metric").values()]
+METRICS: list[Metric] = [registry.build("metric", spec) for spec in list_metrics(bound=False)]
 
 
 @st.composite

@@ -17,7 +17,7 @@ from pycanon.anonymity.utils.aux_anonymity import get_equiv_class
 from anonlib import registry
 from anonlib.hierarchy.tree import Tree
 from anonlib.kernels.full_domain import FullDomain
-from anonlib.loss import Metric, ReleasedBlock
+from anonlib.loss import Metric, ReleasedBlock, list_metrics
 from anonlib.loss.average_class_size import AverageClassSize
 from anonlib.loss.cell_size import CellSize
 from anonlib.loss.classification import Classification
@@ -32,7 +32,7 @@ from tests.oracles_full_domain import generalizable, released_at, trees_of
 from tests.support import blocks, make_block
 
 QUICK = settings(max_examples=40)
-METRICS: list[Metric] = [cls() for cls in registry.plugins("metric").values()]
+METRICS: list[Metric] = [registry.build("metric", spec) for spec in list_metrics(bound=False)]
 every_metric = pytest.mark.parametrize("metric", METRICS, ids=lambda metric: metric.type)
 
 
