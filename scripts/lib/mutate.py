@@ -39,7 +39,8 @@ WANTED = 0.95
 TESTS: dict[str, tuple[str, str]] = {
     "anonlib/auditing/*": (
         "unit/test_audit_rules unit/test_audit_tokens property/test_hierarchical_closeness",
-        "test_audit test_audit_shares test_audit_oracle test_tokens test_look_alikes",
+        """test_audit test_audit_shares test_audit_oracle test_tokens test_look_alikes
+        test_audit_in_memory_as_spark""",
     ),
     "anonlib/run/verify.py": ("unit/test_verify", "test_tokens test_append test_partition_steps"),
     "anonlib/run/publish.py": (
