@@ -26,7 +26,12 @@ def test_words_are_kept_without_what_nobody_sees() -> None:
 
 
 def test_the_context_of_a_release() -> None:
-    given = {"recipient": "a university", "access": "contract", "expires": "2027-11-30"}
+    given = {
+        "data": "adults",
+        "recipient": "a university",
+        "access": "contract",
+        "expires": "2027-11-30",
+    }
     context = parse({**GOOD, "context": {**given, "may_know": ["age"]}}).context
     assert context.expires == date(2027, 11, 30)
     assert context.model_dump(mode="json") == {**given, "may_know": ["age"]}
