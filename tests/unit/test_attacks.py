@@ -21,6 +21,7 @@ from anonlib.measure.risk._extrapolation import extrapolate
 from anonlib.measure.risk._predicates import Predicates, are_single, merge_counts
 from anonlib.measure.risk._reach import Search
 from anonlib.measure.risk._regions import ABSENT, EVERYTHING, Range, read_regions
+from anonlib.measure.risk.downcoding import Downcoding, match_guesses
 from anonlib.measure.risk.inference import Inference
 from anonlib.measure.risk.linkability import Linkability
 from anonlib.measure.risk.membership import Membership, find_threshold
@@ -457,3 +458,61 @@ def test_attempts_are_fewer_where_there_are_many_classes() -> None:
         many = cast(AttackTables, SimpleNamespace(n_released=n_released))
         assert Membership().affordable(cast(Case, its), many) == n
     assert Membership().affordable(cast(Case, case), tables) == 2000
+
+
+def test_narrow_classes_are_narrowed_down() -> None:
+    """The two persons of a class are at the ends of their interval, and have what is in their set.
+    Others know the town and have ages that nobody else has: they find the class of the nearest."""
+    n = 400
+    data = pa.table(
+        {
+            "age": np.arange(n) + 0.5,
+            "grade": ["low"] * n,
+            "town": [f"{i // 8}" for i in range(n)],
+            "illness": ["flu"] * n,
+            "wage": np.zeros(n),
+        }
+    )
+
+    def in_order(size: int) -> Any:
+        def choose(table: pa.Table) -> Ints:
+            rank = np.argsort(np.argsort(table.column("c0").to_numpy()))
+            return np.minimum(rank // size, len(rank) // size - 1)
+
+        return by_cells(choose)
+
+    measure = Downcoding(attempts=200)
+    risks = {}
+    for size in (1, 2, 10):
+        found = figures_of(make_case(data, RECODED, in_order(size)).findings(measure))
+        # A town is eight persons, and some of them are held out.
+        assert found["control_rate", "age"] < 0.02
+        risks[size] = found["risk", "age"]
+        if size == 1:
+            assert found["attack_rate", "town"] > 0.98
+            assert found["attack_rate", "grade"] > 0.98 < found["control_rate", "grade"]
+            assert found["risk", "grade"] < 0.6
+    assert 0.1 < risks[1] < 0.3  # of about six in the town, one is meant
+    assert risks[1] > risks[2] > risks[10]
+
+
+@settings(max_examples=40)
+@given(st.integers(0, 10**6))
+def test_guesses_are_ends_and_members(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    case = make_case(small(random), RECODED, by_cells(lambda t: np.arange(t.num_rows) // 3))
+    tables = case.attack_tables(0.4, 10)
+    for name in ("age", "grade", "town"):
+        column = case.schema[name]
+        persons = tables.members.filter(tables.members.column(column.id).is_valid())
+        found = match_guesses(column, persons, tables.released)
+        chance = found.distances.squared(slice(None))[:, found.place]
+        for (i, person), (j, row) in product(
+            enumerate(persons.column(column.id).to_pylist()),
+            enumerate(tables.released.column(column.id).to_pylist()),
+        ):
+            if name == "town":
+                expected = (person in row) / len(row) if row else 0
+            else:
+                expected = sum(person == end for end in row.values()) / 2 if row else 0
+            assert chance[i, j] == pytest.approx(expected)

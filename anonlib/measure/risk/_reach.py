@@ -28,6 +28,9 @@ NEAREST = "nearest"
 Sparse: TypeAlias = Any
 #: What released rows add up to: csr_matrix[n, v] for the n rows of a table, small whole numbers.
 Payload: TypeAlias = Callable[[pa.Table], Sparse]
+#: What released rows say of single persons: from the persons and the rows of a table to a number
+#: from 0 to 1 for each pair, as if it were a distance.
+PairPayload: TypeAlias = Callable[[pa.Table, pa.Table], MatchedColumn]
 
 
 class NearRows(NamedTuple):
@@ -58,6 +61,7 @@ class Search:
         payload: What to add up. Without one, rows are counted.
         payload_ids: The columns that `payload` reads.
         n_payload: The numbers that `payload` gives of each row.
+        pair_payload: What to add up instead, if it depends on the person, too.
     """
 
     persons: pa.Table
@@ -66,6 +70,7 @@ class Search:
     payload: Payload | None = None
     payload_ids: tuple[str, ...] = ()
     n_payload: int = 1
+    pair_payload: PairPayload | None = None
 
     def find(self, tables: "AttackTables") -> NearRows:
         """Cost: one pass over the release; for each column O(persons classes), where classes are
@@ -92,7 +97,9 @@ class Search:
 
         matched = [[self._match(c, table) for c in group] for group in self.groups]
         columns = [[each for each in group if each is not None] for group in matched]
-        place = _number([each.place for group in columns for each in group], table.num_rows)
+        pairs = self.pair_payload(self.persons, table) if self.pair_payload else None
+        every = [*(each for group in columns for each in group), *([pairs] if pairs else [])]
+        place = _number([each.place for each in every], table.num_rows)
         _, first, tuple_of = np.unique(place, return_index=True, return_inverse=True)
         rows = np.bincount(tuple_of).astype(np.float64)
         totals = self._totals(table, tuple_of)
@@ -105,7 +112,11 @@ class Search:
             for i, (distance, nearest) in enumerate(near):
                 state[chunk, i], state[chunk, g + i] = distance, nearest @ rows
             both = np.logical_and.reduce([nearest for _, nearest in near])
-            state[chunk, 2 * g :] = (csr_matrix(both, dtype=np.float64) @ totals).toarray()
+            if pairs is None:
+                state[chunk, 2 * g :] = (csr_matrix(both, dtype=np.float64) @ totals).toarray()
+            else:
+                its = np.rint(pairs.distances.squared(chunk) / STEP)[:, pairs.place[first]]
+                state[chunk, 2 * g] = (both * rows * its).sum(axis=1) * STEP
         return state
 
     def _match(self, column: Column, table: pa.Table) -> MatchedColumn | None:
