@@ -24,7 +24,7 @@ from anonlib.measure.risk._regions import ABSENT, EVERYTHING, Range, read_region
 from anonlib.measure.risk.downcoding import Downcoding, match_guesses
 from anonlib.measure.risk.inference import Inference
 from anonlib.measure.risk.linkability import Linkability
-from anonlib.measure.risk.membership import Membership, find_threshold
+from anonlib.measure.risk.membership import Membership, count_nearer
 from anonlib.measure.risk.singling_out import SinglingOut
 from tests.attack_tables import AttackedCase, as_it_is, by_cells, figures_of, make_case
 
@@ -375,12 +375,16 @@ def test_controls_of_as_many_persons_are_counted() -> None:
     assert extrapolate(counts[-1:], 3, 9) == 0
 
 
-def test_thresholds_tell_most_persons_apart() -> None:
-    within, beyond = np.array([0.0, 0, 1, 5]), np.array([1.0, 2, 3, 9])
-    assert find_threshold(within, beyond) == 0
-    assert find_threshold(np.array([0.0, 1, 1, 5]), beyond) == 1
-    assert find_threshold(beyond, within) == -1  # members are farther: nothing is claimed
-    assert find_threshold(within, within[:0]) == find_threshold(within[:0], within) == -1
+def test_equally_near_persons_are_told_apart_by_halves() -> None:
+    assert count_nearer(np.array([0.0, 1, 2, 3]), np.array([1.0, 1, 0, 4])) == 2.5
+
+
+def test_wide_classes_that_hold_nearly_everybody_tell_little() -> None:
+    """All members and most others are in classes: who is not in one is told, and nobody else."""
+    config = CONFIG | {"recode": {"continuous": "interval", "nominal": "set"}}
+    found = figures_of(make_case(people(), config, along_age(500)).findings(Membership()))
+    assert found["control_rate", ""] == pytest.approx(0.5, abs=0.01)
+    assert found["risk", ""] < 0.1
 
 
 def test_a_class_of_one_illness_gives_it_away() -> None:

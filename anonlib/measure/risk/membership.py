@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 class Membership(AttackMeasure):
     """How often persons in the release are told from persons who are not.
 
-    An attacker knows all of a person's values that are released, and claims that the person is in
-    the release if a released row is near enough. What is near enough is found on every other
-    person: the distance at which the claims on persons in the release and on persons held out
-    differ most. It is tried on the rest. `attack_rate` is the share of true claims on persons in
-    the release, `control_rate` the share of false claims on persons held out.
+    An attacker knows all of two persons' values that are released, and that one of them is in the
+    release. They name the one to whom the nearest released row is nearer; if both are equally near,
+    either one. An attempt succeeds if a person in the release is named, and not a person held out.
+    In the control, one person held out is told from another one so: a half of the attempts
+    succeeds. So `risk` is 1 if persons are always told apart, and 0 for guessing.
 
     Pseudonyms and nested columns are left out. Distances are those of the measure `linkage`; of
     other columns than quasi-identifiers see `_reach.py`. A person who was suppressed counts as one
@@ -35,7 +35,7 @@ class Membership(AttackMeasure):
     subjects: ClassVar[Subjects] = "table"
     reference: ClassVar[str] = (
         "S. Yeom et al., Privacy risk in machine learning: analyzing the connection to "
-        "overfitting, CSF 2018 (threshold attack, and its advantage over false claims)"
+        "overfitting, CSF 2018 (membership experiment)"
     )
 
     def measure(self, case: "Case") -> Findings:
@@ -47,21 +47,18 @@ class Membership(AttackMeasure):
         if not tables.n_released or not columns or not persons.num_rows:
             return self.nothing("nothing was released to compare with")
         distance = Search(persons, (columns,), case.encodings).find(tables).distance[:, 0]
-        within, beyond = distance[: members.num_rows], distance[members.num_rows :]
-        most = find_threshold(within[::2], beyond[::2])
-        within, beyond = within[1::2], beyond[1::2]
-        claims, false_claims = (int((each <= most).sum()) for each in (within, beyond))
-        return Findings(Attempts(len(within), claims, len(beyond), false_claims).figures())
+        inside, outside = np.split(distance, [members.num_rows])
+        if not len(inside) or len(outside) < 2:
+            return Findings(Attempts(len(inside), 0, 0, 0).figures())
+        # Each person is told from one who is held out, these in turns.
+        rivals = np.resize(outside, len(inside))
+        attempts = Attempts(
+            *(len(inside), count_nearer(inside, rivals)),
+            *(len(outside), count_nearer(outside, np.roll(outside, 1))),
+        )
+        return Findings(attempts.figures())
 
 
-def find_threshold(within: Floats, beyond: Floats) -> float:
-    """The distance up to which the shares of persons in the release and of others differ most; of
-    several the least. -1, which is no distance, where no distance tells them apart."""
-    found = np.unique(within)
-    if not len(found) or not len(beyond):
-        return -1.0
-    shares = (
-        np.searchsorted(np.sort(each), found, side="right") / len(each) for each in (within, beyond)
-    )
-    gain = next(shares) - next(shares)
-    return float(found[gain.argmax()]) if gain.max() > 0 else -1.0
+def count_nearer(distance: Floats, rival: Floats) -> float:
+    """How many distances are less than their rivals. Equal ones count a half."""
+    return float((distance < rival).sum() + (distance == rival).sum() / 2)
