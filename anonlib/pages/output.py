@@ -124,9 +124,10 @@ def _write_pdf(path: str, page: str) -> None:
     fetched."""
     try:
         from weasyprint import HTML
-    except ImportError:
+    except (ImportError, OSError):  # OSError: the system lacks Pango, which it loads
         raise InputError(
-            "PDF needs WeasyPrint: pip install 'anonlib[pdf]'; or print the HTML from a browser"
+            "PDF needs WeasyPrint, and Pango of the system: pip install 'anonlib[pdf]'; or print "
+            "the HTML from a browser"
         ) from None
 
     def refuse(url: str) -> NoReturn:

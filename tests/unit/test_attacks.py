@@ -18,7 +18,7 @@ from anonlib.measure.attack_tables import PERSON, AttackTables
 from anonlib.measure.attempts import RISK_NAMES, Attempts, estimate_rate
 from anonlib.measure.case import Case
 from anonlib.measure.risk._extrapolation import extrapolate
-from anonlib.measure.risk._predicates import Predicates, are_single, merge_counts
+from anonlib.measure.risk._predicates import Predicates, are_single, merge_matches
 from anonlib.measure.risk._reach import Search
 from anonlib.measure.risk._regions import ABSENT, EVERYTHING, Range, read_regions
 from anonlib.measure.risk.downcoding import Downcoding, match_guesses
@@ -285,7 +285,7 @@ def test_predicates_hold_for_the_rows_in_their_regions(seed: int) -> None:
     predicates = Predicates(columns, tuple(drawn))
     original = case.rows.table.append_column(PERSON, pa.array(np.arange(30) // 2))
     halves = original.slice(0, 17), original.slice(17)
-    counts = merge_counts("", *(predicates.count([t], PERSON, released=False) for t in halves))
+    counts = merge_matches("", *(predicates.count([t], PERSON, released=False) for t in halves))
     assert counts[-1] == 30
     single = are_single(counts, numbered=True)
     for i, conditions in enumerate(drawn):

@@ -96,7 +96,7 @@ class Predicates:
         return found
 
 
-def merge_counts(_: str, left: Floats, right: Floats) -> Floats:
+def merge_matches(_: str, left: Floats, right: Floats) -> Floats:
     """Merges two states of `Predicates.count`."""
     a, b = left[:-1].reshape(-1, 3), right[:-1].reshape(-1, 3)
     least, most = np.minimum(a[:, 1], b[:, 1]), np.maximum(a[:, 2], b[:, 2])

@@ -47,7 +47,7 @@ Region: TypeAlias = Range | Members
 
 
 @dataclass(frozen=True, eq=False)
-class Ranges:
+class LineRegions:
     """n regions of a column on a line.
 
     Attributes:
@@ -115,7 +115,7 @@ class Sets:
         return found
 
 
-def read_regions(column: Column, values: Values, *, released: bool) -> Ranges | Sets:
+def read_regions(column: Column, values: Values, *, released: bool) -> LineRegions | Sets:
     """The regions of a column's values. Cost: O(n), and a step in Python for each distinct value of
     columns that are not on a line.
 
@@ -148,14 +148,14 @@ def _is_on_line(column: Column, form: str) -> bool:
     return column.scale is not Scale.NOMINAL
 
 
-def _read_ranges(column: Column, values: Values, form: str) -> Ranges:
+def _read_ranges(column: Column, values: Values, form: str) -> LineRegions:
     if form == "value":
         at = _to_numbers(column, values)
-        return Ranges(at, at)
+        return LineRegions(at, at)
     if pa.types.is_struct(values.type):
         absent = values.is_null().to_numpy(zero_copy_only=False)
         ends = (_to_numbers(column, pc.struct_field(values, n)) for n in ("lower", "upper"))
-        return Ranges(*(np.where(absent, np.nan, each) for each in ends))
+        return LineRegions(*(np.where(absent, np.nan, each) for each in ends))
     encoded = values.dictionary_encode()
     if column.order is not None:
         pairs = sets(encoded.dictionary)  # such intervals are JSON arrays of two, like sets
@@ -163,7 +163,7 @@ def _read_ranges(column: Column, values: Values, form: str) -> Ranges:
     else:
         lower, upper = text_ends(encoded.dictionary)
     index = encoded.indices.fill_null(len(lower)).to_numpy(zero_copy_only=False)
-    return Ranges(*(np.append(each, np.nan)[index] for each in (lower, upper)))
+    return LineRegions(*(np.append(each, np.nan)[index] for each in (lower, upper)))
 
 
 def _to_numbers(column: Column, values: Values) -> Floats:

@@ -15,7 +15,7 @@ from anonlib.measure.features import predictors
 from anonlib.measure.nearest import Distances, MatchedColumn
 from anonlib.measure.risk._attack import AttackMeasure
 from anonlib.measure.risk._reach import Search
-from anonlib.measure.risk._regions import Ranges, Sets, read_regions
+from anonlib.measure.risk._regions import LineRegions, Sets, read_regions
 from anonlib.table.schema import Column
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ def match_guesses(column: Column, persons: pa.Table, released: pa.Table) -> Matc
         read_regions(column, table.column(column.id), released=is_released)
         for table, is_released in ((persons, False), (released, True))
     )
-    if isinstance(values, Ranges) and isinstance(regions, Ranges):
+    if isinstance(values, LineRegions) and isinstance(regions, LineRegions):
         ends, place = np.unique(
             np.column_stack([regions.low, regions.high]), axis=0, return_inverse=True
         )

@@ -16,8 +16,8 @@ from anonlib.measure.attempts import Attempts
 from anonlib.measure.features import predictors
 from anonlib.measure.risk._attack import AttackMeasure
 from anonlib.measure.risk._extrapolation import extrapolate
-from anonlib.measure.risk._predicates import Condition, Predicates, are_single, merge_counts
-from anonlib.measure.risk._regions import EVERYTHING, Range, Ranges, Region, Sets, read_regions
+from anonlib.measure.risk._predicates import Condition, Predicates, are_single, merge_matches
+from anonlib.measure.risk._regions import EVERYTHING, LineRegions, Range, Region, Sets, read_regions
 from anonlib.measure.states import States
 from anonlib.table.schema import Column
 
@@ -93,7 +93,7 @@ class SinglingOut(AttackMeasure):
     def _single(
         self,
         columns: Sequence[Column],
-        known: Sequence[Ranges | Sets],
+        known: Sequence[LineRegions | Sets],
         ends: Mapping[str, Sequence[Range]],
         random: np.random.Generator,
     ) -> list[tuple[Condition, ...]]:
@@ -107,7 +107,7 @@ class SinglingOut(AttackMeasure):
         return [every[i] for i in random.permutation(len(every))[: TRIES * self.attempts]]
 
     def _several(
-        self, known: Sequence[Ranges | Sets], n_rows: int, random: np.random.Generator
+        self, known: Sequence[LineRegions | Sets], n_rows: int, random: np.random.Generator
     ) -> list[tuple[Condition, ...]]:
         """Predicates on several columns of rows, all different, drawn at random."""
         n, n_columns = TRIES * self.attempts, min(self.columns or len(known), len(known))
@@ -143,7 +143,7 @@ def _keep(
     def count(every: Iterable[pa.Table]) -> States:
         return {COUNTS: predicates.count(every, ROW, released=True)}
 
-    single = are_single(tables.fold_released(ids, count, merge_counts)[COUNTS], numbered=True)
+    single = are_single(tables.fold_released(ids, count, merge_matches)[COUNTS], numbered=True)
     stops = np.cumsum(sizes)
     alone = [
         start + np.flatnonzero(single[start:stop])
@@ -170,7 +170,7 @@ def _count_persons(tables: "AttackTables", predicates: Predicates) -> tuple[Ints
             for out in (False, True)
         }
 
-    states = tables.fold_source(ids, count, merge_counts)
+    states = tables.fold_source(ids, count, merge_matches)
     members, others = (states[str(out)] for out in (False, True))
     numbered = bool(np.isfinite(members[:-1].reshape(-1, 3)[:, 1]).any())
     counts = []
@@ -204,9 +204,9 @@ def _open(region: Region, median: float) -> Region:
     return Range(region.low, np.inf) if region.low > median else Range(-np.inf, region.high)
 
 
-def _find_median(regions: Ranges | Sets) -> float:
+def _find_median(regions: LineRegions | Sets) -> float:
     """The median of released numbers; 0 for other values."""
-    if not isinstance(regions, Ranges) or np.isnan(regions.low).all():
+    if not isinstance(regions, LineRegions) or np.isnan(regions.low).all():
         return 0.0
     return float(np.nanmedian(regions.low))
 
@@ -221,7 +221,7 @@ def _find_ends(tables: "AttackTables", columns: Sequence[Column]) -> dict[str, t
         for table in every:
             for column in lines:
                 its = read_regions(column, table.column(column.id), released=True)
-                if isinstance(its, Ranges) and not np.isnan(its.low).all():
+                if isinstance(its, LineRegions) and not np.isnan(its.low).all():
                     # Both are least values, so that one function merges them.
                     ends = np.array([np.nanmin(its.low), -np.nanmax(its.high)])
                     found[column.id] = _merge_ends("", found.get(column.id, ends), ends)
