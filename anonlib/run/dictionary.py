@@ -21,11 +21,11 @@ _ROLES = {
 }
 #: By form of a released column: how to read it.
 _FORMS = {
-    "interval": "both ends are included",
-    "set": "the values that rows of the class have, null for a missing one",
-    "node": "a value, or a group of values; the groups are below",
-    "shares": "by place in the hierarchy's list of leaves: the share of the class's rows",
-    "nothing": "the same text in every row",
+    "interval": "Both ends are included.",
+    "set": "It has the values that rows of the class have, null for a missing one.",
+    "node": "It is a value, or a group of values; the groups are below.",
+    "shares": "By place in the hierarchy's list of leaves: the share of the class's rows.",
+    "nothing": "The same text is in every row.",
 }
 
 
@@ -73,8 +73,9 @@ def _describe_column(column: Mapping[str, Any]) -> tuple[str, str, str]:
     plugin = registry.plugins("recoder").get(column.get("recoder", ""))
     summary = "" if plugin is None else first_paragraph(plugin)
     plain = "pseudonym" if column["role"] == "identifier" else "as it is"
-    words = [column.get("recoder", plain), summary, _FORMS.get(column.get("form", ""), "")]
-    return column["name"], _ROLES[column["role"]], ": ".join(word for word in words if word)
+    technique = ": ".join(word for word in (column.get("recoder", plain), summary) if word)
+    form = _FORMS.get(column.get("form", ""), "")
+    return column["name"], _ROLES[column["role"]], f"{technique} {form}".strip()
 
 
 def _describe_nodes(hierarchies: Mapping[str, Any]) -> Iterator[str]:

@@ -44,7 +44,7 @@ def test_columns() -> None:
     found = rows(write_dictionary(MANIFEST), "column")
     assert [row[0] for row in found] == ["a\\|ge\\<b\\>", "town", "illness", "person"]
     assert found[0][2].startswith("interval: ")
-    assert found[0][2].endswith("both ends are included")
+    assert found[0][2].endswith("missing. Both ends are included.")
     assert "models below protect it" in found[2][1]
     assert [row[2] for row in found[2:]] == ["as it is", "pseudonym"]
     assert "keyed hash" in found[3][1]
