@@ -23,6 +23,7 @@ from anonlib.run.data_files import (
     order_in_table,
     write_files,
 )
+from anonlib.run.dictionary import dictionary_path
 from anonlib.spark.delta_files import (
     DELTA,
     Transaction,
@@ -115,11 +116,12 @@ class Target:
         """Raises InputError when the mode does not allow to publish here, or nothing can be written
         in the manifest's place."""
         mode, place = self._release.mode, manifest_path(self.path)
-        for path, wanted in ((place.rpartition("/")[0], True), (place, False)):
+        other = dictionary_path(self.path)
+        for path, wanted in ((place.rpartition("/")[0], True), (place, False), (other, False)):
             if self._storage.is_folder(path) is not (wanted and self._storage.exists(path)):
                 raise InputError(
                     f"release.path: {path} must be a {'folder' if wanted else 'file'}: the "
-                    "manifest belongs there; move what is in its place"
+                    "manifest, or its dictionary, belongs there; move what is in its place"
                 )
         if self.version >= 0:
             if mode == "error":

@@ -66,6 +66,7 @@ def test_the_manifests_place(spark: SparkSession, tmp_path: Path, *, file: bool)
     folder = tmp_path / "out" / "table" / "_anonlib"
     (folder / "manifest.json").unlink()
     if file:
+        (folder / "dictionary.md").unlink()
         folder.rmdir()
         folder.write_text("")
     else:
