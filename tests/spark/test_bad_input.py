@@ -155,8 +155,13 @@ TABLES: dict[str, tuple[Any, dict[str, Any], str]] = {
     ),
     "condition on a column that is not there": (
         lambda f: f,
-        {"source": {"format": "parquet", "where": f"heights = '{MARKER}'"}},
-        "source.where: no column heights; did you mean height? there are: ",
+        {"source": {"format": "parquet", "where": f"wages = '{MARKER}'"}},
+        "source.where: no column wages; did you mean wage? there are: name, wage, ",
+    ),
+    "condition on what may be a text": (
+        lambda f: f,
+        {"source": {"format": "parquet", "where": f"city = {MARKER}"}},
+        "source.where: an unknown column; texts need single quotes; there are: name, wage, ",
     ),
     "condition that is no SQL": (
         lambda f: f,

@@ -265,7 +265,8 @@ def test_records(shell: Shell, spark: SparkSession, tmp_path: Path) -> None:
     path = tmp_path / "out" / "table" / "_anonlib" / "manifest.json"
     manifest = json.loads(path.read_text("utf-8"))
     keys = "anonlib_manifest run_id persons promise_sha256 verdicts rows_released partition"
-    assert list(manifest) == [*keys.split(), "rows_suppressed", "losses", "software"]
+    assert list(manifest) == [*keys.split(), "columns", "rows_suppressed", "losses", "software"]
+    assert {column["name"] for column in manifest["columns"]} <= {*config["attributes"]}
     assert (manifest["rows_released"], manifest["rows_suppressed"]) == (60, "0")
     history = spark.sql(f"describe history delta.`{config['release']['path']}`").collect()[0]
     assert json.loads(history["userMetadata"]) == manifest
