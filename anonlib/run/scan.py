@@ -175,7 +175,7 @@ def require_readable(source: Source, missing_tokens: tuple[str, ...]) -> None:
 def _figures(source: Source, missing_tokens: tuple[str, ...]) -> dict[str, Any]:
     """One aggregate over the source."""
     aggregates: list[SparkColumn] = [F.count(F.lit(1)).alias("n")]
-    n_bytes = [F.lit(0)]
+    n_bytes, n_broken = [F.lit(0)], [F.lit(0)]
     for column in source.schema.columns:
         id, value = column.id, _value(source, column)
         if id in source.casts:
@@ -189,9 +189,12 @@ def _figures(source: Source, missing_tokens: tuple[str, ...]) -> dict[str, Any]:
             if column.scale is Scale.CONTINUOUS:
                 x = as_double(value, column.type)
                 aggregates += [F.min(x).alias(f"{id}_low"), F.max(x).alias(f"{id}_high")]
-        if pa.types.is_string(column.type):
+        if pa.types.is_string(column.type) or pa.types.is_binary(column.type):
             n_bytes.append(F.coalesce(F.octet_length(f"{id}_read"), F.lit(0)))
+        if pa.types.is_string(column.type):
+            n_broken.append(F.count_if(~F.is_valid_utf8(f"{id}_read")))
     aggregates.append(F.sum(reduce(add, n_bytes)).alias("n_bytes"))
+    aggregates.append(reduce(add, n_broken).alias("n_broken"))
     raw_columns = {f"{id}_read": column for id, column in source.columns.items()}
     if unit := source.schema.unit:
         named = [F.col(f"{id}_read").isNotNull() for id in unit]

@@ -29,7 +29,7 @@ from anonlib.table.encoding import Values, sort_categories
 from anonlib.table.schema import Schema
 from anonlib.worker.task import person_codes
 
-#: Most bytes of the texts of a table that the driver fetches.
+#: Most bytes of the texts and bytes of a table that the driver fetches.
 MOST_BYTES = 64 * 2**20
 
 
@@ -53,9 +53,17 @@ class RowFacts:
 
 
 def is_small(schema: Schema, figures: Mapping[str, Any], sample_rows: int) -> bool:
-    """Whether the driver can judge all rows: it has a few, of types that it reads as Spark does."""
+    """Whether the driver can judge all rows: it has a few, and reads their values as Spark does.
+
+    Args:
+        schema: The columns.
+        figures: Of all rows: `n`, their number; `n_bytes`, of texts and bytes; `n_broken`, texts
+            that are no UTF-8, which Python can't read.
+        sample_rows: The most rows of a sample.
+    """
     plain = all(column.source_type == name_type(column.type) for column in schema.columns)
-    return plain and figures["n"] <= sample_rows and figures["n_bytes"] <= MOST_BYTES
+    few = figures["n"] <= sample_rows and figures["n_bytes"] <= MOST_BYTES
+    return plain and few and not figures["n_broken"]
 
 
 def scan_small_table(

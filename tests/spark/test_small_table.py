@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 
 import anonlib
 from anonlib.errors import BusyError, ConfigError, InfeasibleError
@@ -150,3 +151,10 @@ def test_rows_that_change_meanwhile(spark: SparkSession, monkeypatch: pytest.Mon
     monkeypatch.setattr(small_table, "_fetch", lambda *given: fetch(*given).slice(1))
     with pytest.raises(BusyError, match="it changed while it was read"):
         scan(source, chosen)
+
+
+def test_texts_that_python_can_not_read(spark: SparkSession) -> None:
+    """They are judged in Spark, as those of a large table are."""
+    broken = F.when(F.col("age") > 40, F.expr("cast(unhex('FF') as string)")).otherwise("fine")
+    frame = spark.createDataFrame(people()).withColumn("note", broken)
+    assert scan(open_source(spark, config(), frame), config()).n_rows == 400
