@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 from pydantic import ValidationError
@@ -717,6 +718,19 @@ def _check_review(review: Sequence[str], attributes: Mapping[str, Attribute]) ->
                 f"review.{i}",
                 f"names no field of this config{did_you_mean(place, places)}; take it off the list",
             )
+
+
+def check_expiry(context: ContextSection) -> Iterator[Problem]:
+    """Checks that the last day of a release is not over."""
+    if context.expires is not None and context.expires < datetime.now(UTC).date():
+        text = "is over: nobody may use the release; name a later day"
+        yield Problem("context.expires", text)
+
+
+def require_current(context: ContextSection) -> None:
+    """Raises ConfigError if the last day of a release is over."""
+    if problems := [*check_expiry(context)]:
+        raise ConfigError(problems)
 
 
 def require_reviewed(review: Sequence[str]) -> None:

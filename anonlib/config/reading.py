@@ -299,20 +299,23 @@ def _build_policy(tree: dict[str, Any], folder: Path | None, problems: list[Prob
     given = tree.get("policy")
     if given is None:
         return
+    tree["policy"] = None
+    where = "policy"
     if isinstance(given, str):
         text = list_policies().get(given)
         if text is None and not given.lower().endswith((".yaml", ".yml")):
             known = f"there are: {', '.join(list_policies())}, or the path of a .yaml file"
             near = did_you_mean(given, list_policies())
             problems.append(Problem("policy", f"unknown policy{near or ';'} {known}"))
-            text = ""
+            return
+        where = f"policy {given}" if text is None else where
         try:
             path = (folder or Path()) / given
-            given = read_raw(path, "policy") if text is None else text and read_yaml(text)
+            given = read_raw(path, "policy") if text is None else read_yaml(text)
         except InputError as error:
             problems.append(Problem("policy", str(error)))
-            given = ""
-    tree["policy"] = build_policy(given, "policy", problems) if given else None
+            return
+    tree["policy"] = build_policy(given, where, problems)  # an empty file is no policy: a problem
 
 
 def build_plugin(family: str, spec: Any, where: str, problems: list[Problem]) -> Any:

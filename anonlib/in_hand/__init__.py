@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from anonlib.auditing.report import THRESHOLD, AuditReport, value_risk
-from anonlib.config.checks import require_reviewed
+from anonlib.config.checks import require_current, require_reviewed
 from anonlib.config.dump import format_config
 from anonlib.config.minimum_k import check_minimum_k
 from anonlib.config.model import Config, SourceSection
@@ -415,6 +415,7 @@ def _release_in_memory(
         raise ConfigError(problems)
     config, notes, rows = _read(data, whole_config, arguments)
     require_reviewed(config.review)
+    require_current(config.context)
     require_harmless(rows, config)
     release = make_release(rows, config, secrets.token_bytes(32))
     report = audit_release(release, rows, config)

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from anonlib.config.checks import check_expiry
 from anonlib.config.model import AccountabilitySection, Config, ContextSection
 from anonlib.config.places import lies_in
 from anonlib.config.summary import bare, digest_config, plugin_label, software
@@ -158,10 +159,7 @@ def require_words(accountability: AccountabilitySection, context: ContextSection
     """Raises ConfigError if the config lacks a field that the operator requires, if the operator's
     list of them is not valid, or if the release would have expired."""
     names = os.environ.get(REQUIRE, "")
-    problems = [*_lacking(accountability, context, names)]
-    if context.expires is not None and context.expires < datetime.now(UTC).date():
-        text = "is over: nobody may use the release; name a later day"
-        problems.append(Problem("context.expires", text))
+    problems = [*_lacking(accountability, context, names), *check_expiry(context)]
     if problems:
         raise ConfigError(problems)
 

@@ -7,6 +7,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from anonlib.auditing import AuditReport
+from anonlib.config.checks import require_current
 from anonlib.config.keys import new_token_key
 from anonlib.config.model import Config
 from anonlib.config.policies.judgement import RuleVerdict
@@ -244,6 +245,7 @@ class Run:
             promise=make_promise(self.config, schema),
         )
         lease.require()
+        require_current(self.config.context)
         names = self.prior.names(schema)
         self.target.require_unchanged()
         after = self.prior.digest_with(digest_of_rows)

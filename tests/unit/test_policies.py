@@ -149,6 +149,22 @@ def test_models_of_sensitive_columns() -> None:
     assert state(wanted, attributes=nobody) == "to confirm"
 
 
+def test_what_else_may_be_sensitive() -> None:
+    """A target is, unless it is public; nothing shows that what is published as it is is not."""
+    wanted = rule(type="model", any_of=[{"type": "l_diversity", "l": 3}])
+    l_3 = {"type": "l_diversity", "l": 3, "attribute": "illness"}
+    models = {"models": [*RAW["privacy"]["models"], l_3]}
+    target = {"role": "target"}
+    weak = {"models": [*models["models"], {**l_3, "l": 2, "attribute": "hiv"}]}
+    assert state(wanted, attributes={"hiv": target}, privacy=weak) == "not kept"
+    strong = {"models": [*models["models"], {**l_3, "attribute": "hiv"}]}
+    assert state(wanted, attributes={"hiv": target}, privacy=strong) == "kept"
+    public = {"hiv": {**target, "public": True}}
+    assert state(wanted, attributes=public, privacy=models) == "to confirm"
+    plain = {"note": {"role": "insensitive"}}
+    assert state(wanted, attributes=plain, privacy=models) == "to confirm"
+
+
 def test_settings_and_gates() -> None:
     given = rule(type="setting", field="accountability.approver")
     assert state(given) == "not kept"
@@ -157,6 +173,8 @@ def test_settings_and_gates() -> None:
     assert state(unlinked) == "kept"
     assert state(unlinked, privacy={**RAW["privacy"], "acknowledge_unique": ["wage"]}) == "not kept"
     assert state(rule(type="setting", field="privacy.nothing.else")) == "not kept"
+    both = rule(type="setting", field="kernel", one_of=["mdav"], at_most=1)
+    assert "give either one_of" in problems(both)[0].text
     wanted = rule(type="gate", figure="reidentification.marketer", at_most=0.05)
     evaluate = {"measures": ["reidentification"]}
     assert state(wanted) == "not kept"
@@ -173,6 +191,13 @@ def test_columns_that_must_not_be_there() -> None:
         assert state(names, attributes={name: {"role": "drop"}}) == kept
         assert state(names, attributes={name: {"role": "sensitive"}}) == "not kept"
     assert state(names, attributes={"microphone": {"role": "sensitive"}}) == "to confirm"
+    # Patterns are split as names are, and a name may be written as one word.
+    for written in ("date_of_birth", "DateOfBirth", "ipv4", "e-mail"):
+        own = rule(type="absent", names=[written])
+        assert state(own, attributes={written: {"role": "sensitive"}}) == "not kept"
+    joined = rule(type="absent", names=["date of birth"])
+    assert state(joined, attributes={"dateofbirth": {"role": "sensitive"}}) == "not kept"
+    assert "needs a letter or a digit" in problems(rule(type="absent", names=["--"]))[0].text
     keys = {"person": {"role": "identifier", "pseudonym": True}}
     more = {"attributes": keys, "pseudonyms": {"key_env": "KEY"}, "one_row_per_person": "person"}
     assert state(names, **more) == "to confirm"
@@ -193,6 +218,7 @@ AGES = {
     "of ten": "{'*': {'80-89': [80, 89], '90-99': [90, 95]}}",
     "of five": "{'*': {'80-89': [80, 89], '90-94': [90, 91], '95-99': [95]}}",
     "from 95": "{'*': {'80-89': [80, 89], '95-99': [95, 96]}}",
+    "of ten, and unknown": "{'*': {'80-89': [80, 89], '90-99': [90, 95], young: [unknown]}}",
 }
 
 
@@ -218,7 +244,12 @@ def test_first_characters(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("ages", "expected"),
-    [("of ten", "kept"), ("of five", "not kept"), ("from 95", "to confirm")],
+    [
+        ("of ten", "kept"),
+        ("of five", "not kept"),
+        ("from 95", "to confirm"),
+        ("of ten, and unknown", "to confirm"),
+    ],
 )
 def test_ages_in_one_group(tmp_path: Path, ages: str, expected: str) -> None:
     old = rule(type="coarse", names=["age"], top=90)
@@ -295,6 +326,32 @@ def test_all_problems_of_a_policy_together() -> None:
     assert found["policy.rules.4.risk_at_most"] == "must be a number such as 0.09 or 1/11"
     assert {"policy.rules.5.says", "policy.rules.5.source"} <= found.keys()
     assert "attributes.wage.scale" in found  # with those of the config itself
+
+
+@pytest.mark.parametrize("given", ["{}", "[]", "false", "0", "''", "empty.yaml", "only.yml"])
+def test_no_policy_is_a_problem(tmp_path: Path, given: str) -> None:
+    """A file that was cut off must not switch all rules off."""
+    (tmp_path / "empty.yaml").write_text("")
+    (tmp_path / "only.yml").write_text("# to be written\n")
+    (tmp_path / "people.yaml").write_text(f"{format_config(parse(RAW))}policy: {given}\n")
+    with pytest.raises(ConfigError, match="policy"):
+        load(tmp_path / "people.yaml")
+
+
+def test_a_name_that_is_taken() -> None:
+    own = yaml.safe_load(list_policies()["k-strict"])
+    assert build_policy(own, "policy", []) is not None
+    found: list[Problem] = []
+    assert build_policy({**own, "rules": own["rules"][1:]}, "policy", found) is None
+    assert [problem.where for problem in found] == ["policy.name"]
+    assert "comes with anonlib" in found[0].text
+
+
+def test_a_release_that_is_over() -> None:
+    people = pd.DataFrame({"wage": range(60), "illness": [f"i{i % 5}" for i in range(60)]})
+    over = {**RAW, "context": {"expires": "2020-01-01"}}
+    with pytest.raises(ConfigError, match=r"context\.expires: is over"):
+        anonlib.anonymize(people, over)
 
 
 def test_files_and_names(tmp_path: Path) -> None:

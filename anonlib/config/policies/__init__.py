@@ -11,6 +11,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from anonlib import registry
+from anonlib.config.yaml import read_yaml
 from anonlib.errors import ConfigError, Problem, did_you_mean, problems_of
 from anonlib.privacy import PrivacyModel
 
@@ -115,6 +116,12 @@ class RequiredSetting(Rule):
     at_least: Number | None = Field(None, description="the smallest number")
     one_of: tuple[str | bool, ...] = Field((), description="the values that are allowed")
 
+    @model_validator(mode="after")
+    def _asks_one_thing(self) -> "RequiredSetting":
+        if self.one_of and (self.at_most is not None or self.at_least is not None):
+            raise ValueError("give either one_of, or at_least and at_most")
+        return self
+
     @property
     def asks(self) -> str:
         """What is asked of the field, in words."""
@@ -153,6 +160,8 @@ class OfColumns(Rule):
     def _names_columns(self) -> "OfColumns":
         if not self.names and not self.types:
             raise ValueError("give names, types or both")
+        if not all(any(map(str.isalnum, name)) for name in self.names):
+            raise ValueError("each of names needs a letter or a digit")
         return self
 
 
@@ -242,8 +251,19 @@ def build_policy(raw: object, where: str, problems: list[Problem]) -> Policy | N
         policy = Policy.model_validate(whole)
     except ValidationError as error:
         found += problems_of(error, Policy, where)
+    if not found and policy.name in list_policies() and policy != _read_own(policy.name):
+        text = "is the name of a policy that comes with anonlib, whose rules are others; choose one"
+        found.append(Problem(f"{where}.name", f"{policy.name} {text}"))
     problems += found
     return None if found else policy
+
+
+@cache
+def _read_own(name: str) -> Policy:
+    """A policy that comes with anonlib."""
+    raw = read_yaml(list_policies()[name])
+    rules = [KINDS[spec["type"]].model_validate(spec) for spec in raw["rules"]]
+    return Policy.model_validate({**raw, "rules": rules})
 
 
 def _build_rule(spec: object, where: str, problems: list[Problem]) -> Rule | None:

@@ -95,11 +95,13 @@ def _judge_top(rule: Coarseness, hierarchy: Hierarchy, lowest: Ints) -> Coarse:
     """Whether all numbers from `top` on are one node."""
     top, least = exact(rule.top), dict[int, Fraction]()
     above: set[int] = set()
+    doubtful = False
     for leaf, node in enumerate(lowest.tolist()):
         try:
             number = exact(hierarchy.names[leaf])
         except ValueError:
-            return "to confirm", f"leaves of its hierarchy are no numbers; {rule.top} on is one"
+            doubtful = True
+            continue
         least[node] = min(number, least.get(node, number))
         if number >= top:
             above.add(node)
@@ -107,4 +109,6 @@ def _judge_top(rule: Coarseness, hierarchy: Hierarchy, lowest: Ints) -> Coarse:
         return "not kept", f"its hierarchy tells numbers from {rule.top} on apart; {_hint(rule)}"
     if any(least[node] > top for node in above):
         return "to confirm", f"the name of the node of {rule.top} on must tell no more"
+    if doubtful:
+        return "to confirm", f"leaves of its hierarchy are no numbers; {rule.top} on is one"
     return "kept", ""

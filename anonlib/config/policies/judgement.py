@@ -184,7 +184,17 @@ def _state(*, keeps: bool) -> State:
 def _(rule: RequiredModel, evidence: Evidence) -> Finding:
     attributes = evidence.config.attributes
     models = bind_models(evidence.config.privacy.models, attributes)
-    sensitive = [name for name, a in attributes.items() if a.role is Role.SENSITIVE]
+    # A target that is not public is as confidential as a sensitive column.
+    sensitive = [
+        name
+        for name, a in attributes.items()
+        if a.role is Role.SENSITIVE or (a.role is Role.TARGET and not a.public)
+    ]
+    plain = [
+        name
+        for name, a in attributes.items()
+        if a.role is Role.INSENSITIVE or (a.role is Role.TARGET and a.public)
+    ]
     bare = [
         name
         for name in sensitive
@@ -199,7 +209,11 @@ def _(rule: RequiredModel, evidence: Evidence) -> Finding:
     if bare:
         wanted = ", or ".join(plugin_label(model) for model in rule.any_of)
         return "not kept", f"{', '.join(bare)}: needs {wanted}", "privacy.models"
-    return "kept", f"every sensitive column has it: {', '.join(sensitive)}", "privacy.models"
+    found = f"every sensitive column has it: {', '.join(sensitive)}"
+    if plain:
+        doubt = f"published as they are, and nothing of them may be sensitive: {', '.join(plain)}"
+        return "to confirm", f"{found}; {doubt}", "attributes"
+    return "kept", found, "privacy.models"
 
 
 @_judge.register
@@ -276,11 +290,17 @@ def _(rule: Coarseness, evidence: Evidence) -> Finding:
     return "to confirm", "no released column has such a name or type; none may hold it", ""
 
 
+#: A letter that stands for `*` while a pattern is split into words.
+_STAR = "\N{MASCULINE ORDINAL INDICATOR}"
+
+
 def _is_in(pattern: str, words: Sequence[str]) -> bool:
-    """Whether the words of a pattern follow each other in a name."""
-    wanted = pattern.lower().split()
+    """Whether the words of a pattern follow each other in a name, or are written as one word.
+    Patterns are split into words as names are."""
+    wanted = [word.replace(_STAR, "*") for word in name_words(pattern.replace("*", _STAR))]
     starts = range(len(words) - len(wanted) + 1)
-    return any(all(map(fnmatchcase, words[i:], wanted)) for i in starts)
+    follow = any(all(map(fnmatchcase, words[i:], wanted)) for i in starts)
+    return follow or any(fnmatchcase(word, "".join(wanted)) for word in (*words, "".join(words)))
 
 
 def _find_released(rule: OfColumns, evidence: Evidence) -> list[str]:
