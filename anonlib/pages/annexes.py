@@ -12,6 +12,7 @@ from anonlib.pages.certificate import (
     CertificateSection,
     describe_technique,
     find_k,
+    was_attacked,
 )
 from anonlib.pages.words import count_noun, spoken
 from anonlib.text import printable
@@ -97,7 +98,8 @@ class _Points:
         quasi = [n for n, c in self._columns.items() if c["role"] == "quasi_identifier"]
         by_class = f"at most 1/{self._find_smallest()} by class size"
         return {
-            "1 direct identifiers": f"removed: {removed}" if removed else "the source has none",
+            "1 direct identifiers": f"columns removed: {removed or 'none'}; the config does not "
+            "say which columns identify directly",
             "1 quasi-identifiers": ", ".join(quasi),
             "2 adversaries and attacks": self._say_attackers(),
             "3 data utility": self._say_utility(),
@@ -166,12 +168,13 @@ class _Points:
 
     def _say_risk(self, name: str, models: str) -> str:
         """What stands for one of the three risks: models, an attack, or nothing."""
-        attack = "attacked, see three risks" if name in self._measures else ""
+        attacked = was_attacked(self._record, name)
+        attack = "attacked, see three risks" if attacked else ""
         not_attacked = "" if attack or not models else "not attacked"
         return "; ".join(filter(None, [models, attack, not_attacked])) or NOT_COVERED
 
     def _say_tests(self) -> str:
-        attacks = [*ATTACKS, "linkage", "disclosure", "membership"]
+        attacks = [*ATTACKS, "membership", "downcoding", "linkage", "disclosure"]
         return ", ".join(spoken(a) for a in attacks if a in self._measures) or NOT_COVERED
 
     def _say_practices(self) -> str:
@@ -180,6 +183,8 @@ class _Points:
         return f"{gates}; {f'to be reviewed by {expires}' if expires else 'no review is set'}"
 
     def _say_population(self) -> str:
+        if "population" in self._measures:
+            return "a table that lists the population"
         if "uniqueness" in self._measures:
             return "the table itself, and uniqueness as estimated for a population"
         return "the table itself is taken for the population"

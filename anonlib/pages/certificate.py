@@ -146,12 +146,19 @@ def find_k(record: Record) -> int:
     return int(max(required, default=0))
 
 
+def _losses(record: Record, which: str) -> Mapping[str, Any]:
+    """The losses, as far as the manifest may have them: with those of few suppressed rows among
+    them, they would tell of these."""
+    few = 0 < record["n_suppressed"] < find_k(record)
+    return {} if few else record.get(which, {})
+
+
 def _few(n: int, k: int) -> str:
     return f"fewer than {k}" if 0 < n < k else number(n)
 
 
 def _columns(record: Record) -> Iterator[Row]:
-    losses = dict(record.get("losses_by_column", {}))
+    losses = dict(_losses(record, "losses_by_column"))
     measures = (record.get("evaluation") or {}).get("measures", {})
     for figure in measures.get("marginals", {}).get("figures", ()):
         if figure["name"] != "missing" and figure["value"] is not None:
@@ -204,6 +211,13 @@ def _risks(record: Record) -> Iterator[Row]:
         yield f"{name} to be found by class size", number(risk[key]), "–", "exact", bound
 
 
+def was_attacked(record: Record, name: str) -> bool:
+    """Whether an attack was made that has a risk."""
+    measured = (record.get("evaluation") or {}).get("measures", {}).get(name) or {}
+    figures = measured.get("figures", ())
+    return any(each["name"] == "risk" and each["value"] is not None for each in figures)
+
+
 def _attack(record: Record, name: str) -> Row:
     """The line of an attack: its worst figures, by risk."""
     evaluation = record.get("evaluation") or {}
@@ -238,7 +252,7 @@ def _utilities(record: Record) -> Iterator[Row]:
             worst = max(found, key=lambda f: (f["value"], f["of"]))
             of = f", worst of {worst['of']}" if worst["of"] else ""
             rows.append((f"{measure}: {spoken(figure)}{of}", number(worst["value"])))
-    losses = record.get("losses", {})
+    losses = _losses(record, "losses")
     rows += [(f"loss {n}", number(losses[n])) for n in _LOSSES if losses.get(n) is not None]
     yield from rows[:_N_UTILITIES]
     fairness = measures.get("fairness", {}).get("figures", ())

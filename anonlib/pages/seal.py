@@ -8,8 +8,9 @@ from hashlib import sha256
 from html.parser import HTMLParser
 from typing import Any
 
+from anonlib import registry
 from anonlib.config.summary import bare, software
-from anonlib.errors import InputError
+from anonlib.errors import ConfigError, InputError
 from anonlib.pages import environment
 from anonlib.pages.annexes import list_annexes
 from anonlib.pages.certificate import describe_audit, list_sections
@@ -40,6 +41,11 @@ class Facts:
     def sha256(self) -> str:
         """SHA-256 of the canonical JSON, in hex. It is on the page."""
         return sha256(self.text.encode()).hexdigest()
+
+    @property
+    def own_version(self) -> bool:
+        """Whether this version of anonlib made it."""
+        return bool(self.content.get("anonlib") == software()["anonlib"])
 
     def lines(self) -> dict[str, tuple[str, ...]]:
         """By id of a line: its texts."""
@@ -72,6 +78,8 @@ def seal_record(text: str) -> Facts:
         raise InputError("no run record of anonlib, or one of another version")
     if record.get("outcome") != "published":
         raise InputError("the run published nothing, so there is nothing to certify")
+    if record.get("table_version") == -1:
+        raise InputError("the record was written before the commit: repeat the run, which ends it")
     try:
         sections, columns = list_sections(record, sha256(text.encode()).hexdigest())
         name = bare(record["table"]).rstrip("/").rpartition("/")[2]
@@ -99,9 +107,21 @@ def open_seal(page: str) -> Facts:
         if facts.content.get("anonlib_certificate") != 1:
             raise InputError("no certificate of anonlib in HTML, or one of another version")
         facts.page()
-    except (ValueError, KeyError, TypeError, AttributeError):
+        _require_audit(facts.content["audit"])
+    except (ConfigError, ValueError, KeyError, TypeError, AttributeError):
         raise InputError("the certificate is damaged: its facts can't be read") from None
     return facts
+
+
+def _require_audit(audit: Mapping[str, Any]) -> None:
+    """Raises KeyError, TypeError or ConfigError if an audit can't be made by it."""
+    for name in ("columns", "quasi_identifiers", "sets"):
+        if not all(isinstance(each, str) for each in audit[name]):
+            raise TypeError(name)
+    for spec in audit["models"]:
+        registry.build("privacy model", spec)
+    if audit["persons"] not in ("rows", "unknown") or not isinstance(audit["classes"], bool):
+        raise TypeError("persons, classes")
 
 
 class _Reader(HTMLParser):
@@ -142,6 +162,5 @@ def find_changes(page: str, facts: Facts) -> Iterator[str]:
     wrong = [name for name in right.lines if seen.lines.get(name) != right.lines[name]]
     wrong += [name for name in seen.lines if name not in right.lines]
     yield from wrong
-    own_version = facts.content.get("anonlib") == software()["anonlib"]
-    if not wrong and (seen.rest != right.rest or (own_version and page != expected)):
+    if not wrong and (seen.rest != right.rest or (facts.own_version and page != expected)):
         yield "the page"

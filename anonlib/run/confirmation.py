@@ -1,11 +1,13 @@
 """What a published table confirms of its certificate, line by line."""
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, TypeAlias
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import ArrayType
 
 from anonlib import auditing, registry
 from anonlib.auditing import AuditReport, AuditSpec
@@ -17,6 +19,8 @@ from anonlib.run.publish import manifest_path
 from anonlib.spark.storage import Storage
 from anonlib.text import printable
 
+#: The k of a verdict of the manifest.
+_K = re.compile(r"^k_anonymity k=(\d+)$", re.M)
 #: unsaid: the table can't tell.
 LineState: TypeAlias = Literal["confirmed", "contradicted", "unsaid"]
 #: Section and first text of a line that the table can tell.
@@ -55,7 +59,9 @@ def confirm_lines(
         of_record: The facts that the private record gives; None without it.
     """
     changed = {*find_changes(page, facts)}
-    there = _found_in(table, folder, facts.content["audit"])
+    manifest = _read_manifest(table.sparkSession, folder)
+    audit, doubts = _compare_audit(facts, manifest, table)
+    there = _found_in(table, manifest, audit)
     known = {} if of_record is None else of_record.lines()
     verdicts = []
     for line, cells in facts.lines().items():
@@ -68,13 +74,68 @@ def confirm_lines(
             state, reason = "contradicted", "its text was changed"
         verdicts.append(LineVerdict(line, cells[0], state, reason))
     whole = changed - facts.lines().keys()
-    if of_record is not None and of_record.content != facts.content:
+    if of_record is not None and _without_version(of_record) != _without_version(facts):
         whole.add("facts")
     verdicts += [
         LineVerdict(name, "the page as a whole", "contradicted", "was changed")
         for name in sorted(whole)
     ]
-    return (*verdicts, *_missing_columns(table, facts))
+    if not facts.own_version:
+        text = (
+            "another version of anonlib made it, so that its style is not compared: read no line "
+        )
+        text += "of it, only those here"
+        verdicts.append(LineVerdict("page", "the look of the page", "unsaid", text))
+    return (*verdicts, *doubts, *_missing_columns(table, facts))
+
+
+def _without_version(facts: Facts) -> dict[str, Any]:
+    return {name: value for name, value in facts.content.items() if name != "anonlib"}
+
+
+def _compare_audit(
+    facts: Facts, manifest: Mapping[str, Any], table: DataFrame
+) -> tuple[dict[str, Any], list[LineVerdict]]:
+    """What an audit of the table needs, by the manifest as far as it tells; and where the
+    certificate says otherwise. Who forges a certificate would choose what is counted."""
+    audit = dict(facts.content["audit"])
+    if "columns" not in manifest:
+        return audit, []
+    own = _describe(manifest, table)
+    doubts = [
+        LineVerdict(
+            f"audit-{name}", f"what is counted: {name}", "contradicted", "the manifest differs"
+        )
+        for name, value in own.items()
+        if audit[name] != value
+    ]
+    labels = [verdict["model"] for verdict in manifest["verdicts"]]
+    types = registry.plugins("privacy model")
+    signed = [
+        cells[0]
+        for line, cells in facts.lines().items()
+        if line.startswith("verdict-") and cells[0].split(" ")[0] in types
+    ]
+    for label in sorted({*map(printable, labels)} ^ {*signed}):
+        text = "is not in the manifest" if label in signed else "is not on the certificate"
+        doubts.append(LineVerdict("verdict", label, "contradicted", text))
+    sizes = [{"type": "k_anonymity", "k": int(k)} for k in _K.findall("\n".join(labels))]
+    counted = [spec for spec in audit["models"] if spec.get("type") != "k_anonymity"]
+    return {**audit, **own, "models": [*sizes, *counted]}, doubts
+
+
+def _describe(manifest: Mapping[str, Any], table: DataFrame) -> dict[str, Any]:
+    """As `describe_audit`, from the manifest."""
+    columns = manifest["columns"]
+    quasi = [each for each in columns if each["role"] == "quasi_identifier"]
+    lists = {field.name for field in table.schema if isinstance(field.dataType, ArrayType)}
+    return {
+        "columns": [each["name"] for each in columns],
+        "quasi_identifiers": [each["name"] for each in quasi],
+        "sets": [e["name"] for e in quasi if e["form"] == "set" and e["name"] in lists],
+        "persons": "unknown" if manifest["persons"] == "counted by unit" else "rows",
+        "classes": all(each["form"] != "shares" for each in quasi),
+    }
 
 
 def _compare(
@@ -96,7 +157,7 @@ def _missing_columns(table: DataFrame, facts: Facts) -> Iterator[LineVerdict]:
 
 
 def _found_in(
-    table: DataFrame, folder: str, audit: Mapping[str, Any]
+    table: DataFrame, manifest: Mapping[str, Any], audit: Mapping[str, Any]
 ) -> dict[_Key, tuple[str, ...]]:
     """What the table tells: by section and first text, the other texts."""
     digest = digest_table(table)
@@ -104,7 +165,7 @@ def _found_in(
         ("data", "rows"): (number(digest.n_rows),),
         ("digest", "rows and values of the table"): (digest.text,),
     }
-    found |= _found_in_manifest(table.sparkSession, folder)
+    found |= _found_in_manifest(manifest)
     if not audit["classes"]:
         return found
     report = _count(table, audit)
@@ -118,11 +179,19 @@ def _found_in(
     return found
 
 
-def _found_in_manifest(spark: SparkSession, folder: str) -> dict[_Key, tuple[str, ...]]:
+def _read_manifest(spark: SparkSession, folder: str) -> Mapping[str, Any]:
+    """The public manifest; empty if there is none that can be read."""
     storage = Storage(spark, folder)
     path = manifest_path(storage.root)
     try:
-        manifest = json.loads(storage.read(path)) if storage.exists(path) else {}
+        found = json.loads(storage.read(path)) if storage.exists(path) else {}
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _found_in_manifest(manifest: Mapping[str, Any]) -> dict[_Key, tuple[str, ...]]:
+    try:
         texts = {
             "run": manifest["run_id"],
             "promise": manifest["promise_sha256"],

@@ -132,6 +132,25 @@ def test_facts_that_were_sealed_again(certified: Certified, tmp_path: Path) -> N
         return Certified(certified.config, certified.table, certified.record, str(path))
 
     assert states(forge("rows", "61").verify())["contradicted"] == {"rows"}
+    # What is counted is not for the forger to choose.
+    for name, value in (
+        ("classes", False),
+        ("persons", "unknown"),
+        ("quasi_identifiers", ["city"]),
+        ("models", []),
+    ):
+        kept, content["audit"][name] = content["audit"][name], value
+        wrong = states(forge("rows of the smallest class", "50").verify())["contradicted"]
+        assert "rows of the smallest class" in wrong, name
+        if name != "models":
+            assert f"what is counted: {name}" in wrong
+        content["audit"][name] = kept
+    verdicts = next(s for s in content["sections"] if s["title"] == "Verdicts")["lines"]
+    assert verdicts[0]["cells"][0] == "k_anonymity k=3"
+    verdicts[0]["cells"][0] = "k_anonymity k=50"
+    wrong = states(forge("rows", "60").verify())["contradicted"]
+    assert wrong >= {"k_anonymity k=3", "k_anonymity k=50"}
+    verdicts[0]["cells"][0] = "k_anonymity k=3"
     other = forge("purpose", "sale")
     assert "contradicted" not in states(other.verify())  # no table knows a purpose
     assert states(other.verify(certified.record))["contradicted"] >= {"purpose"}

@@ -227,6 +227,14 @@ def test_a_page_of_another_version() -> None:
     assert [*find_changes(other, open_seal(other))] == ["the page"]
 
 
+def test_facts_that_no_audit_can_be_made_by() -> None:
+    for name, value in (("columns", [1]), ("models", [{"type": "k_anonymity", "k": "x"}])):
+        content = json.loads(facts().text)
+        content["audit"][name] = value
+        with pytest.raises(InputError, match="the certificate is damaged"):
+            open_seal(Facts(content).page())
+
+
 @pytest.mark.parametrize(
     ("given", "said"),
     [
@@ -234,6 +242,7 @@ def test_a_page_of_another_version() -> None:
         ("{}", "no run record"),
         (json.dumps(record(outcome="stopped")), "nothing to certify"),
         (json.dumps(record(audit={})), "damaged (KeyError)"),
+        (json.dumps(record(table_version=-1)), "written before the commit"),
     ],
 )
 def test_what_can_not_be_certified(given: str, said: str) -> None:

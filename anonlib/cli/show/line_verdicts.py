@@ -18,13 +18,14 @@ _STYLES = {"confirmed": "green", "contradicted": "bold red"}
 
 
 def print_lines(lines: "Sequence[LineVerdict]", to: Console | None = None) -> None:
-    """Prints the lines that are confirmed or contradicted, and how many the table can't tell."""
+    """Prints the lines that are confirmed or contradicted, how many the table can't tell, and if it
+    can't be told whether the page looks as it should."""
     to = to or console()
     table = new_table("line", "verdict", "found")
     table.columns[1].no_wrap = True
     for each in lines:
-        if each.state != "unsaid":
-            verdict = Text(each.state, style=_STYLES[each.state])
+        if each.state != "unsaid" or each.line == "page":
+            verdict = Text(each.state, style=_STYLES.get(each.state, "yellow"))
             table.add_row(Text(printable(each.name)), verdict, Text(printable(each.reason)))
     to.print(table)
     counts = Counter(line.state for line in lines)
