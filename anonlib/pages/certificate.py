@@ -202,6 +202,7 @@ def describe_verdict(verdict: Record) -> Row:
 def _risks(record: Record) -> Iterator[Row]:
     for name in ATTACKS:
         yield _attack(record, name)
+    yield from _disclosure(record)
     if "one row per person" not in record["settings"]["persons"]:
         return
     audit = record["audit"]
@@ -209,6 +210,17 @@ def _risks(record: Record) -> Iterator[Row]:
     for name, key in (("largest chance", "prosecutor_max"), ("mean chance", "marketer")):
         bound = f"{'above' if risk[key] > THRESHOLD else 'within'} {THRESHOLD}"
         yield f"{name} to be found by class size", number(risk[key]), "–", "exact", bound
+
+
+def _disclosure(record: Record) -> Iterator[Row]:
+    """The share of rows whose class all but tells a sensitive value, by column, if measured."""
+    evaluation = record.get("evaluation") or {}
+    measured = evaluation.get("measures", {}).get("disclosure") or {}
+    bounds = [g["gate"] for g in evaluation.get("gates", ()) if g["gate"].startswith("disclosure.")]
+    for each in measured.get("figures", ()):
+        if each["name"] == "certain" and each["value"] is not None:
+            name = f"rows whose class all but tells {each['of']}"
+            yield name, number(each["value"]), "–", "share of rows", "; ".join(bounds) or "no gate"
 
 
 def was_attacked(record: Record, name: str) -> bool:

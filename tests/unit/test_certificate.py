@@ -120,6 +120,7 @@ def test_attacks_that_were_made() -> None:
     measures = attack("singling_out", ("", 0.02, 0.01, 0.04))
     measures |= attack("inference", ("age", 0.1, 0.05, 0.2), ("diagnosis", 0.3, 0.2, 0.4))
     gates = [{"gate": "inference.risk at most 0.5", "passed": True, "found": "x"}]
+    measures["disclosure"] = reports.findings([reports.figure("certain", 0.996, "diagnosis")])
     measures["fairness"] = reports.findings([reports.figure("worst_loss", 0.4, "sex: women")])
     found = facts(evaluation={"measures": measures, "gates": gates})
     risks = texts(found, "Three risks")
@@ -127,11 +128,24 @@ def test_attacks_that_were_made() -> None:
     assert risks["inference of diagnosis"] == (
         "0.4 of 2,000 attempts | 0.1 | 0.3, 0.2 to 0.4 | inference.risk at most 0.5"
     )
+    assert risks["rows whose class all but tells diagnosis"].startswith("0.996 | – | share of rows")
     assert texts(found, "Three utilities")["worst subgroup: worst loss"] == "0.4 sex: women"
     wp216 = texts(found, "Annex: Opinion 05/2014")
     assert wp216["3 singling out"] == "k = 10; attacked, see three risks"
     assert wp216["3 linkability"] == "not covered"
-    assert texts(found, "Annex: ISO/IEC")["8.2.3 adversarial testing"] == "singling out, inference"
+    assert texts(found, "Annex: ISO/IEC")["8.2.3 adversarial testing"] == (
+        "singling out, inference, disclosure"
+    )
+    nothing = facts(evaluation={"measures": {"linkability": reports.findings([])}, "gates": []})
+    assert texts(nothing, "Annex: Opinion 05/2014")["3 linkability"] == "not covered"
+
+
+def test_losses_with_few_suppressed_rows_stay_hidden() -> None:
+    """As in the manifest: they would tell of these rows."""
+    shown, hidden = facts(), facts(n_suppressed=3)
+    assert "loss ncp" in texts(shown, "Three utilities")
+    assert not any(name.startswith("loss") for name in texts(hidden, "Three utilities"))
+    assert texts(hidden, "Columns")["age"].endswith("–")
 
 
 def test_what_remains_follows_from_the_config() -> None:
