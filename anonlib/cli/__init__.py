@@ -238,22 +238,23 @@ def _generate(args: argparse.Namespace) -> int:
 
 
 def _report(args: argparse.Namespace) -> int:
-    config = None if args.conf is None else config_of(args)
     from anonlib.pages.output import report as write_report
 
-    with progress_of(args) as progress:
-        out = write_report(args.run, config, args.out)
-        progress.note(f"written: {out} (private)")
-    return 0
+    return _write_page(args, write_report, "private")
 
 
 def _certificate(args: argparse.Namespace) -> int:
-    config = None if args.conf is None else config_of(args)
     from anonlib.pages.output import certify
 
+    return _write_page(args, certify, "for those who sign")
+
+
+def _write_page(args: argparse.Namespace, write: Callable[..., str], whom: str) -> int:
+    """Writes a page of a run. whom: who may read it."""
+    config = None if args.conf is None else config_of(args)
     with progress_of(args) as progress:
-        out = certify(args.run, config, args.out)
-        progress.note(f"written: {out} (for those who sign)")
+        out = write(args.run, config, args.out)
+        progress.note(f"written: {out} ({whom})")
     return 0
 
 
