@@ -2,13 +2,15 @@
 
 from typing import ClassVar, Literal
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import Field, PositiveFloat, model_validator
 
+from anonlib.arrays import Bools, Floats
 from anonlib.errors import InputError
 from anonlib.recode import Cells, Column, Domain, Form, Recoder
-from anonlib.recode.arrow import Kind, accept_type, bracket, iso, json, kind
+from anonlib.recode.arrow import Kind, accept_type, bracket, iso, json, kind, value_type
 from anonlib.recode.grouped import ascending, group
 from anonlib.table.schema import Scale
 
@@ -76,6 +78,21 @@ class Interval(Recoder):
             return groups.spread(_text(lower, upper))
         return groups.spread(pa.StructArray.from_arrays([lower, upper], ["lower", "upper"]))
 
+    def open_ends(self, low: Floats, high: Floats, column: pa.DataType) -> tuple[Floats, Floats]:
+        """The ends of released intervals as they are read: what is at `bottom` or `top` is
+        infinite.
+
+        Args:
+            low: float64[n]. The lower ends; NaN for none.
+            high: float64[n]. The upper ends.
+            column: The column's type.
+        """
+        if self.bottom is not None:
+            low = np.where(_are_at(low, self.bottom, column), -np.inf, low)
+        if self.top is not None:
+            high = np.where(_are_at(high, self.top, column), np.inf, high)
+        return low, high
+
     def _require_ends(self, column: pa.DataType) -> None:
         """Raises InputError if the parameters do not fit ends of this type."""
         times = kind(column) in _TIMES
@@ -121,6 +138,16 @@ def _scalar(value: float | str, column: pa.DataType) -> pa.Scalar:
     """A number of a column's type. Raises pa.ArrowException if the type can't hold it."""
     text = f"{value:f}" if kind(column) is Kind.DECIMAL else value
     return pa.scalar(text).cast(column)
+
+
+def _are_at(ends: Floats, limit: float, column: pa.DataType) -> Bools:
+    """bool[n]. Whether ends are a limit that a column of this type has."""
+    bound = value_type(column)
+    # Texts of float32 and decimals, read as float64, may differ in the last bits.
+    precision = np.float32 if pa.types.is_float32(bound) else np.float64
+    at = float(_scalar(limit, bound).as_py())
+    near: Bools = np.abs(ends - at) <= 2 * float(np.spacing(precision(abs(at))))
+    return near
 
 
 def _at_beginning(ends: Column, unit: str, way: Literal["down", "up"]) -> Column:

@@ -2,6 +2,7 @@
 whose risk is known."""
 
 from dataclasses import replace
+from decimal import Decimal
 from itertools import product
 from types import SimpleNamespace
 from typing import Any, cast
@@ -17,15 +18,20 @@ from anonlib.measure import Measure
 from anonlib.measure.attack_tables import PERSON, AttackTables
 from anonlib.measure.attempts import RISK_NAMES, Attempts, estimate_rate
 from anonlib.measure.case import Case
+from anonlib.measure.risk._compared import match_column
 from anonlib.measure.risk._extrapolation import extrapolate
 from anonlib.measure.risk._predicates import Predicates, are_single, merge_matches
 from anonlib.measure.risk._reach import Search
-from anonlib.measure.risk._regions import ABSENT, EVERYTHING, Range, read_regions
+from anonlib.measure.risk._regions import ABSENT, EVERYTHING, LineRegions, Range, read_regions
 from anonlib.measure.risk.downcoding import Downcoding, match_guesses
 from anonlib.measure.risk.inference import Inference
 from anonlib.measure.risk.linkability import Linkability
 from anonlib.measure.risk.membership import Membership, count_nearer
 from anonlib.measure.risk.singling_out import SinglingOut
+from anonlib.recode import Cells, Domain
+from anonlib.recode.interval import Interval
+from anonlib.table.encoding import Encoding
+from anonlib.table.schema import Column, Role, Scale
 from tests.attack_tables import AttackedCase, as_it_is, by_cells, figures_of, make_case
 
 #: Anonymeter 1.1.0, EvaluationResults(n, successes, 0, control): attack rate, control rate, risk
@@ -279,9 +285,14 @@ def test_predicates_hold_for_the_rows_in_their_regions(seed: int) -> None:
     released = tables.sample([c.id for c in columns], 5)
     of_column = [read_regions(c, released.column(c.id), released=True).regions() for c in columns]
     drawn = [
-        tuple((place, of_column[place][row]) for place in sorted(random.permutation(5)[:2]))
+        tuple(
+            (place, of_column[place][row])
+            for place in sorted(random.permutation(5)[:2])
+            if of_column[place][row] != EVERYTHING
+        )
         for row in range(released.num_rows)
     ]
+    drawn = [each for each in drawn if each]
     predicates = Predicates(columns, tuple(drawn))
     original = case.rows.table.append_column(PERSON, pa.array(np.arange(30) // 2))
     halves = original.slice(0, 17), original.slice(17)
@@ -347,9 +358,65 @@ def test_what_contains_the_root_says_nothing() -> None:
         pa.array([["a", "b"], None, ["a"], ["a", None]]),
         released=True,
     )
+    assert regions.regions()[1] is EVERYTHING  # most of the class are missing, others anything
     conditions = [frozenset(["a", "b"]), EVERYTHING, frozenset(["a", None])]
     found = [each.tolist() for each in regions.within(conditions)]
-    assert found == [[True, False, True, False], [False] * 4, [False, True, True, True]]
+    assert found == [[True, False, True, False], [False] * 4, [False, False, True, True]]
+
+
+@pytest.mark.parametrize("form", ["struct", "text"])
+def test_a_null_interval_says_nothing(form: str) -> None:
+    column = interval_column(pa.int64(), form=form)
+    cells = Cells(np.array([0, 0, 1, 1, 1]), 2)
+    spans = column.recoder.recode(pa.array([3, 5, 4, None, None]), cells, Domain())
+    regions = read_regions(column, spans, released=True)
+    assert regions.regions() == [Range(3, 5), EVERYTHING]
+    conditions = [Range(-np.inf, np.inf), ABSENT]
+    assert [each.tolist() for each in regions.within(conditions)] == [[True, False], [False] * 2]
+    missing = read_regions(column, pa.array([None, 4], pa.int64()), released=False)
+    assert missing.regions() == [ABSENT, Range(4, 4)]
+    assert [each.tolist() for each in missing.within(conditions)] == [[False, True], [True, False]]
+
+
+TYPES = (pa.int64(), pa.float32(), pa.float64(), pa.decimal128(9, 3))
+
+
+def interval_column(type: pa.DataType, **fields: Any) -> Column:
+    return Column(
+        *("a", "c0", Role.QUASI_IDENTIFIER, type, str(type)),
+        scale=Scale.CONTINUOUS,
+        recoder=Interval(**fields),
+    )
+
+
+@pytest.mark.parametrize("form", ["struct", "text"])
+@pytest.mark.parametrize("type", TYPES)
+def test_ends_at_bottom_and_top_are_open(type: pa.DataType, form: str) -> None:
+    """Persons beyond them are in the regions of their own cells, and 0 away."""
+    part = 0 if pa.types.is_integer(type) else 0.7  # no number of 32 bits
+    column = interval_column(type, form=form, bottom=20 + part, top=90 + part)
+    low, high = 20 + part, 90 + part
+    raw = [5, 12, 18, 30, 40, 50, 85, 95, 92, 99]
+    values = pa.array([Decimal(v) if pa.types.is_decimal(type) else v for v in raw], type)
+    cells = Cells(np.array([0, 0, 1, 1, 2, 2, 3, 3, 4, 4]), 5)
+    released = column.recoder.recode(values, cells, Domain())
+    known = read_regions(column, released, released=True)
+    ends = [(-np.inf, low), (-np.inf, 30), (40, 50), (85, np.inf), (high, np.inf)]
+    assert isinstance(known, LineRegions)
+    assert known.low.tolist() == pytest.approx([a for a, _ in ends], rel=1e-6)
+    assert known.high.tolist() == pytest.approx([b for _, b in ends], rel=1e-6)
+    narrow = read_regions(column, released, released=True, raw_ends=True)
+    assert isinstance(narrow, LineRegions)
+    assert narrow.low.tolist() == pytest.approx([low, low, 40, 85, high], rel=1e-6)
+    assert narrow.high.tolist() == pytest.approx([low, 30, 50, high, high], rel=1e-6)
+    encoding = Encoding("c0", Scale.CONTINUOUS, False, 50.0, 10.0, 5.0, 99.0)
+    matched = match_column(column, encoding, values, released)
+    assert matched is not None
+    squared = matched.distances.squared(slice(None))[:, matched.place]
+    assert (squared[np.arange(10), cells.id] == 0).all()
+    assert squared[0, 2] == pytest.approx(3.5**2)
+    (guesses, place) = match_guesses(column, pa.table({"c0": values}), pa.table({"c0": released}))
+    assert guesses.squared(slice(7, 8))[:, place].tolist() == [[0.0] * 5]  # 95 is no end
 
 
 @pytest.mark.parametrize("kind", ["uniform", "few", "wide", "two"])

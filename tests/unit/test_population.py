@@ -200,6 +200,16 @@ def test_dates_are_in_their_intervals() -> None:
     assert regions.count([rows])[IN_REGION].tolist() == [3, 1]
 
 
+@pytest.mark.parametrize("form", ["struct", "text"])
+def test_ends_at_bottom_and_top_contain_all_beyond(form: Any) -> None:
+    age = Column(**{**vars(AGE), "recoder": Interval(form=form, bottom=20, top=90)})
+    cells = Cells(np.array([0, 0, 1, 1, 2, 2]), 3)
+    spans = age.recoder.recode(pa.array([5, 30, 40, 50, 85, 95]), cells, Domain())
+    regions = make_regions([age], ENCODINGS, pa.table({"c0": spans}))
+    rows = pa.table({"c0": pa.array([-1, 5, 20, 35, 84, 90, 95, 120, None]), N_ROWS: [1] * 9})
+    assert regions.count([rows])[IN_REGION].tolist() == [3, 0, 3]
+
+
 @pytest.mark.parametrize(
     ("changes", "where", "text"),
     [

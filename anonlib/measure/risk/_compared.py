@@ -14,6 +14,7 @@ from anonlib.encode.texts import texts
 from anonlib.errors import InputError
 from anonlib.measure.nearest import MatchedColumn, NodeDistances, ShareDistances, SpanDistances
 from anonlib.recode.arrow import iso
+from anonlib.recode.interval import Interval
 from anonlib.recode.value_leaves import find_leaves
 from anonlib.table.encoding import Encoding, moments, standardize, to_float
 from anonlib.table.schema import Column, Scale, is_number
@@ -28,8 +29,8 @@ def match_column(
     """Makes a column of an attack: the distances between original and released values.
 
     Values of continuous columns and ranks of ordinal columns are standardized. Intervals and
-    ordinal sets count as ranges. In nominal columns, released values are values, sets, shares or
-    nodes.
+    ordinal sets count as ranges; an end at the recoder's `bottom` or `top` is infinite. In nominal
+    columns, released values are values, sets, shares or nodes.
 
     Args:
         column: The column.
@@ -94,6 +95,9 @@ def _spans(column: Column, encoding: Encoding, original: Values, released: Value
     lower, upper = find_ends(column, encoding, released)
     low, blank = _numbers(encoding, lower)
     high, _ = _numbers(encoding, upper)
+    if isinstance(column.recoder, Interval) and is_number(column.type):
+        ends = column.recoder.open_ends(to_float(lower), to_float(upper), column.type)
+        low, high = (np.where(np.isinf(e), e, at) for e, at in zip(ends, (low, high), strict=True))
     spans, place = np.unique(np.column_stack([low, high, blank]), axis=0, return_inverse=True)
     value, absent = _numbers(encoding, original)
     ends = spans[:, 0].copy(), spans[:, 1].copy()

@@ -18,6 +18,7 @@ from anonlib.encode import about
 from anonlib.encode.texts import sets, text_ends, texts
 from anonlib.errors import InputError
 from anonlib.measure.features import as_one_array
+from anonlib.recode.interval import Interval
 from anonlib.recode.value_leaves import ROOT, find_leaves
 from anonlib.table.encoding import to_float
 from anonlib.table.schema import Column, Scale, is_number
@@ -44,6 +45,8 @@ ABSENT = Range(np.nan, np.nan)
 #: A region of another column: the texts of its values; None for missing ones.
 Members: TypeAlias = frozenset[str | None]
 Region: TypeAlias = Range | Members
+#: The region of a value that says nothing. No condition is built from it.
+EVERYTHING: Members = frozenset()
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,22 +54,24 @@ class LineRegions:
     """n regions of a column on a line.
 
     Attributes:
-        low: float64[n]. The lower ends; NaN for missing values.
+        low: float64[n]. The lower ends; NaN for none.
         high: float64[n]. The upper ends.
+        null: The region of what has no ends: a missing value, or EVERYTHING.
     """
 
     low: Floats
     high: Floats
+    null: Region = ABSENT
 
     def regions(self) -> list[Region]:
         """The region of each row."""
         ends = zip(self.low.tolist(), self.high.tolist(), strict=True)
-        return [ABSENT if low != low else Range(low, high) for low, high in ends]
+        return [self.null if low != low else Range(low, high) for low, high in ends]
 
     def within(self, conditions: Sequence[Region]) -> list[Bools]:
         """For each condition bool[n]: which regions lie in it."""
         return [
-            np.isnan(self.low)
+            np.isnan(self.low) & (self.null is ABSENT)
             if np.isnan(each.low)
             else (self.low >= each.low) & (self.high <= each.high)
             for each in conditions
@@ -115,14 +120,20 @@ class Sets:
         return found
 
 
-def read_regions(column: Column, values: Values, *, released: bool) -> LineRegions | Sets:
+def read_regions(
+    column: Column, values: Values, *, released: bool, raw_ends: bool = False
+) -> LineRegions | Sets:
     """The regions of a column's values. Cost: O(n), and a step in Python for each distinct value of
     columns that are not on a line.
+
+    A null interval or set says that most values of its class are missing: others may be anything.
 
     Args:
         column: The column.
         values: n values.
         released: Whether they are released values, else original ones.
+        raw_ends: Whether an end at the recoder's `bottom` or `top` is only that number, not all
+            that is less or more.
 
     Raises:
         InputError: Values can't be read. The text names the column and no value.
@@ -132,7 +143,13 @@ def read_regions(column: Column, values: Values, *, released: bool) -> LineRegio
         form = column.recoder.releases if column.recoder else "value"
         try:
             if _is_on_line(column, form):
-                return _read_ranges(column, values, form if released else "value")
+                if not released or form == "value":
+                    at = _to_numbers(column, values)
+                    return LineRegions(at, at)
+                low, high = _read_ends(column, values)
+                if isinstance(column.recoder, Interval) and not raw_ends:
+                    low, high = column.recoder.open_ends(low, high, column.type)
+                return LineRegions(low, high, EVERYTHING)
             if not released or form == "value":
                 return _read_points(column, values)
             return _SETS[form](column, values)
@@ -148,14 +165,13 @@ def _is_on_line(column: Column, form: str) -> bool:
     return column.scale is not Scale.NOMINAL
 
 
-def _read_ranges(column: Column, values: Values, form: str) -> LineRegions:
-    if form == "value":
-        at = _to_numbers(column, values)
-        return LineRegions(at, at)
+def _read_ends(column: Column, values: Values) -> tuple[Floats, Floats]:
+    """float64[n] each. The lower and upper ends of released intervals; NaN for null."""
     if pa.types.is_struct(values.type):
         absent = values.is_null().to_numpy(zero_copy_only=False)
         ends = (_to_numbers(column, pc.struct_field(values, n)) for n in ("lower", "upper"))
-        return LineRegions(*(np.where(absent, np.nan, each) for each in ends))
+        low, high = (np.where(absent, np.nan, each) for each in ends)
+        return low, high
     encoded = values.dictionary_encode()
     if column.order is not None:
         pairs = sets(encoded.dictionary)  # such intervals are JSON arrays of two, like sets
@@ -163,7 +179,7 @@ def _read_ranges(column: Column, values: Values, form: str) -> LineRegions:
     else:
         lower, upper = text_ends(encoded.dictionary)
     index = encoded.indices.fill_null(len(lower)).to_numpy(zero_copy_only=False)
-    return LineRegions(*(np.append(each, np.nan)[index] for each in (lower, upper)))
+    return np.append(lower, np.nan)[index], np.append(upper, np.nan)[index]
 
 
 def _to_numbers(column: Column, values: Values) -> Floats:
@@ -190,7 +206,7 @@ def _read_points(column: Column, values: Values) -> Sets:
 
 
 def _read_sets(_: Column, values: Values) -> Sets:
-    return _number([frozenset([None]) if m is None else frozenset(m) for m in _lists(values)])
+    return _number([EVERYTHING if m is None else frozenset(m) for m in _lists(values)])
 
 
 def _lists(values: Values) -> list[list[str | None] | None]:
@@ -228,8 +244,6 @@ def _number(regions: Sequence[Members]) -> Sets:
     return Sets(tuple(place), np.array([place[each] for each in regions], np.int64))
 
 
-#: The region of a value that says nothing. No condition is built from it.
-EVERYTHING: Members = frozenset()
 _SETS = {
     "set": _read_sets,
     "node": _read_nodes,

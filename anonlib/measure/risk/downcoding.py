@@ -36,7 +36,7 @@ class Downcoding(AttackMeasure):
     no more than they must: somebody of the class is at each end of an interval, and has each value
     of a set. So the attacker guesses one of both ends, one of the values of the set, or one of the
     values below the node, all with the same chance. A person counts by the chance that the guess is
-    right. The root of a nominal column is not narrowed down.
+    right. The root of a nominal column is not narrowed down, and neither is a null interval or set.
 
     Of persons held out, the guess says only how frequent such values are. So `risk` is what the
     tightness of classes tells of those in them. It falls with k, since more persons of a class are
@@ -134,7 +134,7 @@ def match_guesses(column: Column, persons: pa.Table, released: pa.Table) -> Matc
     """The chances that guesses from released values of a column are the values of persons, in the
     form of distances."""
     values, regions = (
-        read_regions(column, table.column(column.id), released=is_released)
+        read_regions(column, table.column(column.id), released=is_released, raw_ends=True)
         for table, is_released in ((persons, False), (released, True))
     )
     if isinstance(values, LineRegions) and isinstance(regions, LineRegions):

@@ -13,6 +13,7 @@ from anonlib.errors import InputError
 from anonlib.measure import Figure, Findings, Measure, Subjects
 from anonlib.measure.regions import ColumnRegions, Members, Ranges, Regions, Subtrees
 from anonlib.measure.risk._compared import find_elements, find_ends
+from anonlib.recode.interval import Interval
 from anonlib.recode.value_leaves import find_leaves
 from anonlib.table.encoding import Encoding, to_float
 from anonlib.table.schema import Column, Role, is_number
@@ -45,13 +46,14 @@ class Population(Measure):
     - `presence_min`, `presence_max`: the least and the largest f/F: how sure an attacker is that a
       person of the region is in the release (delta-presence).
 
-    A region contains the values of an interval, both ends included, of a set, or below a node. A
-    range or set without a value contains everything. Missing values are in such regions, in the
-    root of a hierarchy, and in sets with a missing value. Columns that are released as points
-    (`centroid`, `median`, `mode`) or as shares have no region: who is in the class could be
-    anywhere. There are no figures then; release intervals, sets or nodes. Persons of the release
-    are persons of the population, so F counts as f at least; a note says how often it was less.
-    Unlike here, `reidentification` and `uniqueness` only model a population (Pitman, Zayatz).
+    A region contains the values of an interval, both ends included, of a set, or below a node. An
+    end at the recoder's `bottom` or `top` contains all that is less or more. A range or set without
+    a value contains everything. Missing values are in such regions, in the root of a hierarchy, and
+    in sets with a missing value. Columns that are released as points (`centroid`, `median`, `mode`)
+    or as shares have no region: who is in the class could be anywhere. There are no figures then;
+    release intervals, sets or nodes. Persons of the release are persons of the population, so F
+    counts as f at least; a note says how often it was less. Unlike here, `reidentification` and
+    `uniqueness` only model a population (Pitman, Zayatz).
 
     Cost: one aggregate of the release and of the population, by these columns; then tasks compare
     the distinct values. The driver holds at most 100,000 classes.
@@ -182,6 +184,8 @@ def _spans(column: Column, encoding: Encoding, released: Any) -> Ranges:
     if order is not None:
         ends = tuple(pc.index_in(each, value_set=order) for each in ends)
     low, high = (to_float(each) for each in ends)
+    if isinstance(column.recoder, Interval):
+        low, high = column.recoder.open_ends(low, high, column.type)
     return Ranges(low, high, np.isnan(low) | np.isnan(high), order)
 
 
