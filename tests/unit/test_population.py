@@ -16,7 +16,7 @@ from anonlib.hierarchy import Hierarchy
 from anonlib.hierarchy.tree import Tree
 from anonlib.measure import Findings
 from anonlib.measure.regions import IN_ALL, IN_REGION, N_ROWS
-from anonlib.measure.risk.population import MANY, Population, make_regions
+from anonlib.measure.risk.population import MANY, ROWS, Population, make_regions
 from anonlib.recode import Cells, Domain
 from anonlib.recode.centroid import Centroid
 from anonlib.recode.interval import Interval
@@ -151,6 +151,7 @@ def find(schema: list[Column], classes: Any, counted: Any, **changes: Any) -> Fi
     case: Any = SimpleNamespace(
         schema=Schema(tuple(schema), unit=given["unit"]),
         encodings=ENCODINGS,
+        most_rows_of_a_person=lambda: 4,
         tuples=lambda ids, most, released: classes,
         count_population=lambda source, columns, regions: counted,
     )
@@ -170,8 +171,23 @@ def test_figures_are_those_of_the_counts() -> None:
     assert (value(found, "presence_min"), value(found, "presence_max")) == (0.25, 1.0)
     notes = {figure.note for figure in found.figures}
     assert notes == {"of 30 persons; 1 classes have fewer persons there"}
-    found = find([age], classes, (np.array([12, 9, 8]), 30), unit=("c9",))
-    assert "classes count rows" in found.figures[0].note
+
+
+def test_rows_of_a_person_are_no_persons() -> None:
+    """Nobody has more than four rows: 3, 5 and 9 rows are of 1, 2 and 3 persons at least."""
+    (age, *_) = columns(False)
+    spans = [{"lower": 0, "upper": 3}, {"lower": 4, "upper": 5}, {"lower": 6, "upper": 9}]
+    type = pa.struct([("lower", pa.int64()), ("upper", pa.int64())])
+    classes = pa.table({"c0": pa.array(spans, type)}), np.array([3, 5, 9])
+    found = find([age], classes, (np.array([12, 1, 4]), 30), unit=("c9",))
+    assert value(found, "k_map") == 2
+    assert value(found, "journalist_max") == 1 / 2
+    assert value(found, "journalist_mean") == pytest.approx((3 / 12 + 5 / 2 + 9 / 4) / 17)
+    assert (value(found, "presence_min"), value(found, "presence_max")) == (0.25, 1.0)
+    (note,) = {figure.note for figure in found.figures}
+    assert note == f"of 30 persons; 1 classes have fewer persons there; {ROWS}"
+    found = find([age], classes, (np.array([0, 0, 0]), 30), unit=("c9",))
+    assert (value(found, "k_map"), value(found, "journalist_max")) == (1, 1.0)
 
 
 def test_points_are_no_regions() -> None:

@@ -27,7 +27,10 @@ MOST_CLASSES = 100_000
 FORMS = ("interval", "set", "node", "nothing")
 
 MANY = f"more than {MOST_CLASSES} classes; name fewer columns"
-ROWS = "classes count rows, since persons can't be told apart"
+ROWS = (
+    "released persons can't be told apart: F is at least the fewest that may have the rows, and "
+    "presence counts each row as a person"
+)
 
 
 class Population(Measure):
@@ -52,8 +55,9 @@ class Population(Measure):
     in sets with a missing value. Columns that are released as points (`centroid`, `median`, `mode`)
     or as shares have no region: who is in the class could be anywhere. There are no figures then;
     release intervals, sets or nodes. Persons of the release are persons of the population, so F
-    counts as f at least; a note says how often it was less. Unlike here, `reidentification` and
-    `uniqueness` only model a population (Pitman, Zayatz).
+    counts as f at least; a note says how often it was less. With a `unit`, f is not known: F counts
+    as the rows over the most rows of a person at least, and presence is of the rows, at most 1.
+    Unlike here, `reidentification` and `uniqueness` only model a population (Pitman, Zayatz).
 
     Cost: one aggregate of the release and of the population, by these columns; then tasks compare
     the distinct values. The driver holds at most 100,000 classes.
@@ -112,25 +116,27 @@ class Population(Measure):
             raise InputError("population: released values can't be read as regions") from None
         named = {column.id: self.columns[column.name] for column in known}
         persons, n_all = case.count_population(self.source, named, regions)
-        return self._compare(n_rows, persons, n_all, by_rows=bool(case.schema.unit))
+        most = case.most_rows_of_a_person() if case.schema.unit else None
+        return self._compare(n_rows, persons, n_all, most)
 
     def _explain(self, why: str) -> Findings:
         return Findings(tuple(Figure(name, None, note=why) for name in self.names))
 
-    def _compare(self, n_rows: Ints, persons: Ints, n_all: int, *, by_rows: bool) -> Findings:
+    def _compare(self, n_rows: Ints, persons: Ints, n_all: int, most: int | None) -> Findings:
         """The figures.
 
         Args:
-            n_rows: int64[t]. f of each class.
+            n_rows: int64[t]. The released rows of each class.
             persons: int64[t]. F of each class, as counted.
             n_all: The persons of the population.
-            by_rows: Whether persons may have several rows.
+            most: The most rows of a person; None if each row is a person.
         """
-        at_least = np.maximum(persons, n_rows)
-        fewer = int((persons < n_rows).sum())
+        fewest = -(-n_rows // max(1, most or 1))  # the persons who were released, at least
+        at_least = np.maximum(persons, fewest)
+        fewer = int((persons < fewest).sum())
         notes = [f"of {n_all} persons", f"{fewer} classes have fewer persons there" * (fewer > 0)]
-        note = "; ".join(filter(None, [*notes, ROWS * by_rows]))
-        chance, presence = 1.0 / at_least, n_rows / at_least
+        note = "; ".join(filter(None, [*notes, ROWS * (most is not None)]))
+        chance, presence = 1.0 / at_least, np.minimum(n_rows / at_least, 1.0)
         values = (
             float(at_least.min()),
             float(chance.max()),
