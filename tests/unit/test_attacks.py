@@ -527,8 +527,11 @@ def test_attempts_are_fewer_where_there_are_many_classes() -> None:
     for k, n_released, n in ((5, 1000, 2000), (5, 10**6, 500), (50, 10**6, 2000), (0, 10**9, 250)):
         its = replace(case, k=k)
         many = cast(AttackTables, SimpleNamespace(n_released=n_released))
-        assert Membership().affordable(cast(Case, its), many) == n
-    assert Membership().affordable(cast(Case, case), tables) == 2000
+        assert Membership().affordable(cast(Case, its), many, case.schema.quasi_identifiers) == n
+    for n_released, n in ((50_000, 2000), (200_000, 500), (10**6, 250)):  # illness tells rows apart
+        many = cast(AttackTables, SimpleNamespace(n_released=n_released))
+        assert Membership().affordable(cast(Case, case), many, case.schema.released) == n
+    assert Membership().affordable(cast(Case, case), tables, case.schema.released) == 2000
 
 
 def test_narrow_classes_are_narrowed_down() -> None:

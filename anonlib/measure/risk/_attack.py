@@ -1,22 +1,27 @@
 """The base of measures that attack persons in a release, and as a control persons who are not."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
+import numpy as np
+import pyarrow as pa
 from pydantic import Field
 
 from anonlib.measure import Figure, Findings, Measure
-from anonlib.measure.attempts import RISK_NAMES
+from anonlib.measure.attempts import RISK_NAMES, Attempts
+from anonlib.table.schema import Role
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
+    from anonlib.arrays import Bools, Floats
     from anonlib.measure.attack_tables import AttackTables
     from anonlib.measure.case import Case
+    from anonlib.table.schema import Column
 
-#: The most comparisons of a person with a released class, in one attack.
+#: The most comparisons of a person with a released tuple, in one attack.
 MAX_COMPARED = 2 * 10**8
-#: The fewest attempts of each kind, however many classes there are.
+#: The fewest attempts of each kind, however many tuples there are.
 LEAST_ATTEMPTS = 250
 
 
@@ -49,7 +54,50 @@ class AttackMeasure(Measure):
         """The release without the persons held out, and persons of both kinds."""
         return case.attack_tables(self.holdout, self.attempts)
 
-    def affordable(self, case: "Case", tables: "AttackTables") -> int:
-        """The attempts of each kind that compare persons with all classes in bounded time."""
-        n_classes = tables.n_released // max(case.k, 1)
-        return min(self.attempts, max(LEAST_ATTEMPTS, MAX_COMPARED // (2 * max(n_classes, 1))))
+    def affordable(self, case: "Case", tables: "AttackTables", columns: "Sequence[Column]") -> int:
+        """The attempts of each kind that compare persons with all released tuples of some columns
+        in bounded time. Quasi-identifiers have a tuple for each class, of k rows at least; with
+        another column there may be as many tuples as rows."""
+        grouped = all(column.role is Role.QUASI_IDENTIFIER for column in columns)
+        n_tuples = max(tables.n_released // (max(case.k, 1) if grouped else 1), 1)
+        return min(self.attempts, max(LEAST_ATTEMPTS, MAX_COMPARED // (2 * n_tuples)))
+
+    def draw(
+        self,
+        case: "Case",
+        tables: "AttackTables",
+        columns: "Sequence[Column]",
+        keep: "Callable[[pa.Table], pa.Table] | None" = None,
+    ) -> "Victims":
+        """As many persons of both kinds as are affordable.
+
+        Args:
+            case: The case.
+            tables: The release and the persons.
+            columns: What persons are compared by.
+            keep: Chooses the persons who can be attacked; None for all.
+        """
+        n = self.affordable(case, tables, columns)
+        both = (each if keep is None else keep(each) for each in (tables.members, tables.others))
+        members, others = (each.slice(0, n) for each in both)
+        return Victims(pa.concat_tables([members, others]), members.num_rows)
+
+
+class Victims(NamedTuple):
+    """Persons to attack.
+
+    Attributes:
+        table: One original row of each: of those in the release, then of those held out.
+        n_members: Those in the release.
+    """
+
+    table: pa.Table
+    n_members: int
+
+    def attempts(self, success: "Bools | Floats") -> Attempts:
+        """The attacks on both kinds. success: [n]. The chance that each attack succeeds."""
+        inside, outside = (
+            round(float(each.sum()), 6) for each in np.split(success, [self.n_members])
+        )
+        n_others = self.table.num_rows - self.n_members
+        return Attempts(self.n_members, inside, n_others, outside)

@@ -72,25 +72,20 @@ class Downcoding(AttackMeasure):
     def _attack(
         self, case: "Case", tables: "AttackTables", known: Sequence[Column], column: Column
     ) -> tuple[Figure, ...]:
-        n = self.affordable(case, tables)
-        members, others = (
-            each.filter(each.column(column.id).is_valid()).slice(0, n)
-            for each in (tables.members, tables.others)
+        compared = (*known, column)
+        persons = self.draw(
+            *(case, tables, compared), lambda each: each.filter(each.column(column.id).is_valid())
         )
-        persons = pa.concat_tables([members, others])
-        if not persons.num_rows:
+        if not persons.table.num_rows:
             return Attempts(0, 0, 0, 0).figures(column.name)
         search = Search(
-            *(persons, (tuple(known),), case.encodings),
+            *(persons.table, (tuple(known),), case.encodings),
             payload_ids=(column.id,),
             pair_payload=partial(match_guesses, column),
         )
         found = search.find(tables)
         right = found.total[:, 0] / found.n_rows[:, 0]
-        split = members.num_rows
-        successes = (round(float(each.sum()), 6) for each in (right[:split], right[split:]))
-        attempts = Attempts(split, next(successes), others.num_rows, next(successes))
-        return attempts.figures(column.name)
+        return persons.attempts(right).figures(column.name)
 
 
 @dataclass(frozen=True, eq=False)

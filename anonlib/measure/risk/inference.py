@@ -1,8 +1,8 @@
 """An attack: guesses sensitive values from the nearest released rows."""
 
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
-import pyarrow as pa
 from pydantic import Field
 
 from anonlib.measure import Figure, Findings, Subjects
@@ -70,25 +70,17 @@ class Inference(AttackMeasure):
     def _attack(
         self, case: "Case", tables: "AttackTables", known: tuple[Column, ...], secret: Column
     ) -> tuple[Figure, ...]:
-        n = self.affordable(case, tables)
-        members, others = (
-            keep_present(secret, each).slice(0, n) for each in (tables.members, tables.others)
-        )
-        persons = pa.concat_tables([members, others])
-        if not persons.num_rows:
+        persons = self.draw(case, tables, known, partial(keep_present, secret))
+        if not persons.table.num_rows:
             return Attempts(0, 0, 0, 0).figures(secret.name)
-        guess = make_guess(secret, persons, self.tolerance)
+        guess = make_guess(secret, persons.table, self.tolerance)
         search = Search(
-            *(persons, (known,), case.encodings),
+            *(persons.table, (known,), case.encodings),
             payload=guess.payload,
             payload_ids=(secret.id,),
             n_payload=guess.width,
         )
-        right = guess.are_right(search.find(tables).total, persons)
+        right = guess.are_right(search.find(tables).total, persons.table)
         full = isinstance(guess, ValueGuess) and guess.width == MOST_VALUES
-        split = members.num_rows
-        attempts = Attempts(
-            split, int(right[:split].sum()), others.num_rows, int(right[split:].sum())
-        )
         note = f"of the {MOST_VALUES} most frequent values" if full else ""
-        return attempts.figures(secret.name, note)
+        return persons.attempts(right).figures(secret.name, note)

@@ -3,11 +3,9 @@
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-import pyarrow as pa
 from pydantic import Field
 
 from anonlib.measure import Findings, Subjects
-from anonlib.measure.attempts import Attempts
 from anonlib.measure.features import predictors
 from anonlib.measure.risk._attack import AttackMeasure
 from anonlib.measure.risk._reach import Search
@@ -29,7 +27,8 @@ class Linkability(AttackMeasure):
     has the rest. Pseudonyms and nested columns are left out. Distances are those of the measure
     `linkage`; of other columns than quasi-identifiers see `_reach.py`.
 
-    Cost: one pass over the release, which compares bounded numbers of persons with its classes.
+    Cost: one pass over the release, which compares bounded numbers of persons with its distinct
+    rows.
     """
 
     type: ClassVar[str] = "linkability"
@@ -56,18 +55,9 @@ class Linkability(AttackMeasure):
         if not all(halves):
             return self.nothing("there are no two halves of columns to link")
         tables = self.tables(case)
-        n = self.affordable(case, tables)
-        members, others = (each.slice(0, n) for each in (tables.members, tables.others))
-        persons = pa.concat_tables([members, others])
-        if not tables.n_released or not persons.num_rows:
+        persons = self.draw(case, tables, columns)
+        if not tables.n_released or not persons.table.num_rows:
             return self.nothing("nothing was released to link by")
-        found = Search(persons, halves, case.encodings).find(tables)
+        found = Search(persons.table, halves, case.encodings).find(tables)
         linked = found.total[:, 0] / np.prod(found.n_rows, axis=1)
-        split = members.num_rows
-        attempts = Attempts(
-            split,
-            round(float(linked[:split].sum()), 6),
-            others.num_rows,
-            round(float(linked[split:].sum()), 6),
-        )
-        return Findings(attempts.figures())
+        return Findings(persons.attempts(linked).figures())

@@ -3,7 +3,6 @@
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-import pyarrow as pa
 
 from anonlib.arrays import Floats
 from anonlib.measure import Findings, Subjects
@@ -41,13 +40,11 @@ class Membership(AttackMeasure):
     def measure(self, case: "Case") -> Findings:
         columns = predictors(case.schema, (), "released")
         tables = self.tables(case)
-        n = self.affordable(case, tables)
-        members, others = (each.slice(0, n) for each in (tables.members, tables.others))
-        persons = pa.concat_tables([members, others])
-        if not tables.n_released or not columns or not persons.num_rows:
+        persons = self.draw(case, tables, columns)
+        if not tables.n_released or not columns or not persons.table.num_rows:
             return self.nothing("nothing was released to compare with")
-        distance = Search(persons, (columns,), case.encodings).find(tables).distance[:, 0]
-        inside, outside = np.split(distance, [members.num_rows])
+        distance = Search(persons.table, (columns,), case.encodings).find(tables).distance[:, 0]
+        inside, outside = np.split(distance, [persons.n_members])
         if not len(inside) or len(outside) < 2:
             return Findings(Attempts(len(inside), 0, 0, 0).figures())
         # Each person is told from one who is held out, these in turns.
