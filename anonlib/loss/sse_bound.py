@@ -17,6 +17,8 @@ _KINDS = {
     CUT_SHORT: "a linear program cut short",
     NEAREST: "the nearest rows of each row",
 }
+#: Above the optimum by more than this share, it is the bound that is far off, as far as is known.
+MOST_EXCESS = 1.0
 #: The numbers of a state before those of `sse`: the bound, blocks by kind, blocks without a bound.
 _OWN = 2 + len(_KINDS)
 
@@ -69,8 +71,12 @@ class SseBound(Metric):
         excess = max(0.0, state[_OWN + 1] / state[0] - 1)
         counts = {text: int(state[1 + kind]) for kind, text in _KINDS.items() if state[1 + kind]}
         n_blocks = sum(counts.values())
+        kinds = ", ".join(f"{what} in {n:,}" for what, n in counts.items())
+        if n_blocks == 1:
+            kinds = next(iter(counts))
+        if excess > MOST_EXCESS:
+            return f"sse: the bound is too weak here to tell how near the optimum is ({kinds})"
         text = f"sse: at most {ceil(10_000 * excess) / 100:g} % above the optimum"
         if n_blocks == 1:
-            return f"{text} (bound by {next(iter(counts))})"
-        kinds = ", ".join(f"{what} in {n:,}" for what, n in counts.items())
+            return f"{text} (bound by {kinds})"
         return f"{text} of these {n_blocks:,} blocks (bound by {kinds}); blocks may cost, too"

@@ -175,8 +175,13 @@ def released(x: Any, cell_id: Any, k: int, block_start: Any = None) -> ReleasedB
     return ReleasedBlock(block, cell_id, int(cell_id.max()) + 1, block_start=block_start)
 
 
+def near_in_order(x: Any) -> Any:
+    """The rows along a line from which they are not far, so that cells in order lose little."""
+    return x[np.argsort(x[:, 0])] * [1.0, 0.2]
+
+
 def test_metric_of_one_block() -> None:
-    x = np.random.default_rng(1).normal(size=(12, 2))
+    x = near_in_order(np.random.default_rng(1).normal(size=(12, 2)))
     given = released(x, cells_in_order(12, 3), 3)
     metric, state = SseBound(), SseBound().update(given)
     loss, bound = Sse().value(Sse().update(given)), metric.value(state)
@@ -192,6 +197,7 @@ def test_metric_of_one_block() -> None:
 
 def test_metric_of_several_blocks_is_the_sum_of_their_bounds() -> None:
     x = np.random.default_rng(2).normal(size=(20, 2))
+    x = np.concatenate([near_in_order(x[:12]), near_in_order(x[12:])])
     cells = np.append(cells_in_order(12, 3), 4 + cells_in_order(8, 3))
     metric = SseBound()
     parts = [
@@ -203,6 +209,21 @@ def test_metric_of_several_blocks_is_the_sum_of_their_bounds() -> None:
     whole = bound_squares(x, 3, cells).value
     assert both[0] > whole  # blocks cost
     assert "% above the optimum of these 2 blocks (" in str(metric.describe(both))
+
+
+@pytest.mark.parametrize("n_blocks", [1, 2])
+def test_a_weak_bound_tells_nothing(n_blocks: int) -> None:
+    """Above 100 %, as a state of one column with the sum of squares 10 within cells has it."""
+    for bound, starts in (
+        (0.003, "sse: the bound is too weak here to tell how near the optimum is ("),
+        (4.9, "sse: the bound is too weak here to tell how near the optimum is ("),
+        (5.0, "sse: at most 100 % above the optimum"),
+    ):
+        kinds = [0.0, 0.0, n_blocks, 0.0]
+        text = SseBound().describe(np.array([bound, *kinds, 10.0, 10.0, 0.0, 100.0]))
+        assert text is not None
+        assert text.startswith(starts)
+        assert "the nearest rows of each row" in text
 
 
 def test_metric_is_of_the_rows_that_have_a_cell() -> None:
