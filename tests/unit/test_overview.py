@@ -7,12 +7,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from anonlib.arrays import Ints
+from anonlib.arrays import Ints, snap
 from anonlib.loss import ReleasedBlock
 from anonlib.measure import Findings
 from anonlib.measure.cell_sums import split_by_cost
 from anonlib.measure.fidelity.marginals import Marginals
-from anonlib.measure.fidelity.overview import COSTLY, LEFT_OUT, PUBLISHED, Overview
+from anonlib.measure.fidelity.overview import COSTLY, LEFT_OUT, NAMED, PUBLISHED, Overview
 from anonlib.pages.measures import distributions
 from anonlib.recode import Cells, Domain
 from anonlib.recode.centroid import Centroid
@@ -144,6 +144,19 @@ def test_distributions_are_those_of_marginals() -> None:
             name: tuple((row[0], *(pytest.approx(x, abs=2e-3) for x in row[1:])) for row in rows)
             for name, rows in expected.items()
         }
+
+
+def test_masses_are_the_same_by_any_tasks() -> None:
+    """Intervals cover parts of bins, and sets have three members: no share is a sum of halves."""
+    source, cell = table(), cells()
+    whole, _ = count(source, cell, 1)
+    for n_tasks in (2, 3, 7, 40):
+        parts, _ = count(source, cell, n_tasks)
+        assert set(parts) == set(whole)
+        for name, sums in parts.items():
+            if NAMED not in name:
+                assert sums.whole.tolist() == whole[name].whole.tolist()
+                assert (snap(sums.whole) == sums.whole).all()
 
 
 def test_sensitive_columns_are_released_as_they_are() -> None:

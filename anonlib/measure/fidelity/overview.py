@@ -1,13 +1,14 @@
 """The distribution of every column before and after, counted while cells are made."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from anonlib.arrays import Floats, Ints
+from anonlib.arrays import Floats, Ints, snap
 from anonlib.encode.texts import texts
 from anonlib.errors import AnonlibError
 from anonlib.measure import Figure, Findings, Series, Subjects
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 MOST_CATEGORIES = 300
 #: The most values of a column that is released as it is; others count together.
 MOST_VALUES = 100
+#: Digits of shares. The last ones of masses are on a grid.
+N_DIGITS = 6
 BEFORE, AFTER, NAMED, UNREAD = "before", "after", "named", "unread"
 #: Names no value: it stands behind the values of a column.
 OTHERS = "\x00"
@@ -151,7 +154,7 @@ class Overview(CellMeasure):
             before, after = (sums[name_of(column.id, name)].whole for name in (BEFORE, AFTER))
             names = sums[name_of(column.id, NAMED)].whole if _has_names(fit) else None
             distance = np.abs(before / before.sum() - after / after.sum()).sum() / 2
-            value = round(float(distance), 9) + 0.0
+            value = round(float(distance), N_DIGITS) + 0.0
             figures.append(Figure("total_variation", value, column.name))
             rows = _show(fit, np.stack([before, after]), names, least)
             if rows:
@@ -209,8 +212,13 @@ def _count_values(column: ColumnFit, values: Any, weight: Ints) -> Floats:
 
 
 def _masses(column: ColumnFit, values: Spans | CategoryShares, weight: Floats) -> Floats:
-    """float64[n_bins]. The masses of the bins."""
+    """float64[n_bins]. The masses of the bins: weights times shares on the grid, so that sums are
+    exact in any order and by any tasks."""
     if isinstance(values, CategoryShares):
+        if values.shares is not None:
+            shares = values.shares.copy()
+            shares.data = snap(shares.data)
+            values = replace(values, shares=shares)
         return values.sums(weight)
     edges = column.axis.position(column.edges)
     there = ~np.isnan(values.low)
@@ -220,7 +228,7 @@ def _masses(column: ColumnFit, values: Spans | CategoryShares, weight: Floats) -
     masses = np.bincount(place, weight_of[point], len(edges) + 1).astype(np.float64)
     if not point.all():
         low, high, wide = low[~point], high[~point], weight_of[~point]
-        below = [float(wide @ np.clip((edge - low) / (high - low), 0, 1)) for edge in edges]
+        below = [float(wide @ snap(np.clip((edge - low) / (high - low), 0, 1))) for edge in edges]
         masses += np.diff([0.0, *below, float(wide.sum())])
     return np.append(masses, weight[~there].sum())
 
@@ -247,5 +255,5 @@ def _show(
         labels, shown = category_bins(axis, counts, names, least)
     if not labels:
         return ()
-    shares = np.round(shown / shown.sum(axis=1, keepdims=True), 9) + 0.0
+    shares = np.round(shown / shown.sum(axis=1, keepdims=True), N_DIGITS) + 0.0
     return tuple(zip(labels, *shares.tolist(), strict=True))
