@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from anonlib.arrays import Floats
+from anonlib.arrays import Floats, Ints
 from anonlib.encode import Encoder, EncoderDomain, about
 from anonlib.encode.fill_child import FillChild
 from anonlib.encode.fill_parent import FillParent
@@ -248,3 +248,30 @@ def as_one_array(values: Any) -> Any:
     if isinstance(values, pa.ChunkedArray):
         values = values.combine_chunks()
     return values.dictionary_decode() if pa.types.is_dictionary(values.type) else values
+
+
+def encode_distinct(values: Any) -> tuple[Any, Ints]:
+    """The distinct values of an Arrow array, lists and structs too, and int64[n]: the place of each
+    value among them. Cost: O(n log n), without a step in Python for each value."""
+    _, first, place = np.unique(_codes(values), return_index=True, return_inverse=True)
+    return values.take(pa.array(first)), place
+
+
+def _codes(values: Any) -> Ints:
+    """int64[n]. Equal values have the same, others differ."""
+    if pa.types.is_struct(values.type):
+        fields = [_codes(pc.struct_field(values, i)) for i in range(values.type.num_fields)]
+        code: Ints = values.is_null().to_numpy(zero_copy_only=False).astype(np.int64)
+        for each in fields:
+            pair = code * (int(each.max(initial=0)) + 1) + each
+            code = np.unique(pair, return_inverse=True)[1]
+        return code
+    if pa.types.is_list(values.type):
+        elements = pa.array(_codes(values.flatten())).cast(pa.large_string())
+        sizes = values.value_lengths().fill_null(0).to_numpy(zero_copy_only=False)
+        offsets = pa.array(np.append(0, np.cumsum(sizes)).astype(np.int32))
+        lists = pa.ListArray.from_arrays(offsets, elements, mask=values.is_null())
+        values = pc.binary_join(lists, pa.scalar(",", pa.large_string()))
+    encoded = values.dictionary_encode(null_encoding="encode")
+    codes: Ints = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    return codes

@@ -18,6 +18,8 @@ from anonlib.measure import Measure
 from anonlib.measure.attack_tables import PERSON, AttackTables
 from anonlib.measure.attempts import RISK_NAMES, Attempts, estimate_rate
 from anonlib.measure.case import Case
+from anonlib.measure.features import encode_distinct
+from anonlib.measure.risk import _compared, _regions
 from anonlib.measure.risk._compared import match_column
 from anonlib.measure.risk._extrapolation import extrapolate
 from anonlib.measure.risk._predicates import Predicates, are_single, merge_matches
@@ -362,6 +364,58 @@ def test_what_contains_the_root_says_nothing() -> None:
     conditions = [frozenset(["a", "b"]), EVERYTHING, frozenset(["a", None])]
     found = [each.tolist() for each in regions.within(conditions)]
     assert found == [[True, False, True, False], [False] * 4, [False, False, True, True]]
+
+
+LISTS = st.none() | st.lists(st.none() | st.sampled_from(["", ",", "a", "a,"]), max_size=3)
+PAIRS = st.fixed_dictionaries({"node": st.integers(0, 2), "share": st.none() | st.just(0.5)})
+SHARES = st.none() | st.lists(st.none() | PAIRS, max_size=3)
+SHARE = pa.struct([("node", pa.int32()), ("share", pa.float64())])
+
+
+@given(st.lists(st.tuples(LISTS, SHARES), max_size=30), st.integers(0, 5))
+def test_distinct_values_of_any_type(rows: list[Any], start: int) -> None:
+    for i, type in enumerate((pa.list_(pa.string()), pa.list_(SHARE))):
+        values = pa.array([row[i] for row in rows], type).slice(start)
+        distinct, place = encode_distinct(values)
+        assert distinct.take(pa.array(place)).to_pylist() == values.to_pylist()
+        assert len(distinct) == len({repr(each) for each in values.to_pylist()})
+
+
+@pytest.mark.parametrize("recoder", ["set", "proportional"])
+def test_a_step_in_python_is_for_each_distinct_value(
+    recoder: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Any
+) -> None:
+    (tmp_path / "towns.csv").write_text(TOWNS)
+    town = RECODED["attributes"]["town"] | {"hierarchy": str(tmp_path / "towns.csv")}
+    config = RECODED | {
+        "attributes": RECODED["attributes"] | {"town": town},
+        "recode": {"columns": {"town": recoder}},
+    }
+    data = pa.concat_tables([small(np.random.default_rng(0)).slice(0, 6).drop_columns("town")] * 50)
+    data = data.add_column(2, "town", pa.array([*"abcdab"] * 50))
+    case = make_case(data, config, by_cells(lambda t: np.arange(t.num_rows) // 3))
+    column = case.schema["town"]
+    tables = case.attack_tables(0.3, 20)
+    lists = tables.released.column(column.id).combine_chunks()
+    n_distinct = len({repr(each) for each in lists.to_pylist()})
+    assert n_distinct < tables.n_released / 2
+    sizes = []
+
+    def seen(function: Any, argument: int) -> Any:
+        def call(*given: Any) -> Any:
+            sizes.append(len(given[argument]))
+            return function(*given)
+
+        return call
+
+    names = ("_lists", "find_elements") if recoder == "set" else ("_number", "_shares")
+    for module, name in zip((_regions, _compared), names, strict=True):
+        argument = 1 if name == "_shares" else 0
+        monkeypatch.setattr(module, name, seen(getattr(module, name), argument))
+    read_regions(column, lists, released=True)
+    assert sizes == [n_distinct]
+    Search(tables.members, ((column,),), case.encodings).find(replace(tables, n_parts=1))
+    assert sizes == [n_distinct] * 2
 
 
 @pytest.mark.parametrize("form", ["struct", "text"])

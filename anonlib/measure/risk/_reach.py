@@ -9,12 +9,12 @@ import numpy as np
 import pyarrow as pa
 
 from anonlib.arrays import Bools, Floats, Ints
-from anonlib.measure.features import as_one_array
+from anonlib.measure.features import as_one_array, encode_distinct
 from anonlib.measure.nearest import CHUNK, MatchedColumn
 from anonlib.measure.risk._compared import match_column, match_plain
 from anonlib.measure.states import States
 from anonlib.table.encoding import Encoding
-from anonlib.table.schema import Column, Role, is_atomic
+from anonlib.table.schema import Column, Role
 
 if TYPE_CHECKING:
     from anonlib.measure.attack_tables import AttackTables
@@ -120,20 +120,13 @@ class Search:
         return state
 
     def _match(self, column: Column, table: pa.Table) -> MatchedColumn | None:
-        original, released = (
-            as_one_array(each.column(column.id)) for each in (self.persons, table)
-        )
-        index = None
-        if is_atomic(released.type):
-            encoded = released.dictionary_encode(null_encoding="encode")
-            released, index = encoded.dictionary, encoded.indices.to_numpy(zero_copy_only=False)
+        original = as_one_array(self.persons.column(column.id))
+        released, index = encode_distinct(as_one_array(table.column(column.id)))
         if column.role is Role.QUASI_IDENTIFIER:
             found = match_column(column, self.encodings[column.id], original, released)
         else:
             found = match_plain(column, original, released)
-        if found is None or index is None:
-            return found
-        return MatchedColumn(found.distances, found.place[index])
+        return found and MatchedColumn(found.distances, found.place[index])
 
     def _totals(self, table: pa.Table, tuple_of: Ints) -> Sparse:
         """csr_matrix[tuples, v]. The sums of the payload by tuple."""

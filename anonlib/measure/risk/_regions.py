@@ -17,7 +17,7 @@ from anonlib.arrays import Bools, Floats, Ints
 from anonlib.encode import about
 from anonlib.encode.texts import sets, text_ends, texts
 from anonlib.errors import InputError
-from anonlib.measure.features import as_one_array
+from anonlib.measure.features import as_one_array, encode_distinct
 from anonlib.recode.interval import Interval
 from anonlib.recode.value_leaves import ROOT, find_leaves
 from anonlib.table.encoding import to_float
@@ -123,8 +123,8 @@ class Sets:
 def read_regions(
     column: Column, values: Values, *, released: bool, raw_ends: bool = False
 ) -> LineRegions | Sets:
-    """The regions of a column's values. Cost: O(n), and a step in Python for each distinct value of
-    columns that are not on a line.
+    """The regions of a column's values. Cost: O(n log n), and a step in Python for each distinct
+    value of columns that are not on a line.
 
     A null interval or set says that most values of its class are missing: others may be anything.
 
@@ -206,7 +206,8 @@ def _read_points(column: Column, values: Values) -> Sets:
 
 
 def _read_sets(_: Column, values: Values) -> Sets:
-    return _number([EVERYTHING if m is None else frozenset(m) for m in _lists(values)])
+    distinct, index = encode_distinct(values)
+    return _number([EVERYTHING if m is None else frozenset(m) for m in _lists(distinct)], index)
 
 
 def _lists(values: Values) -> list[list[str | None] | None]:
@@ -231,17 +232,19 @@ def _read_nodes(column: Column, values: Values) -> Sets:
 
 def _read_shares(column: Column, values: Values) -> Sets:
     names = (*column.hierarchy.names, None) if column.hierarchy else (None,)
-    rows = [frozenset(names[share["node"]] for share in shares) for shares in values.to_pylist()]
-    return _number(rows)
+    distinct, index = encode_distinct(values)
+    lists = distinct.to_pylist()
+    return _number([frozenset(names[each["node"]] for each in shares) for shares in lists], index)
 
 
 def _read_nothing(_: Column, values: Values) -> Sets:
     return Sets((EVERYTHING,), np.zeros(len(values), np.int64))
 
 
-def _number(regions: Sequence[Members]) -> Sets:
+def _number(regions: Sequence[Members], index: Ints) -> Sets:
+    """The regions of rows. index: int64[n]. The place of each row's region among `regions`."""
     place = {each: i for i, each in enumerate(dict.fromkeys(regions))}
-    return Sets(tuple(place), np.array([place[each] for each in regions], np.int64))
+    return Sets(tuple(place), np.array([place[each] for each in regions], np.int64)[index])
 
 
 _SETS = {

@@ -11,6 +11,7 @@ from pydantic import Field
 from anonlib.arrays import MISSING, Ints
 from anonlib.errors import InputError
 from anonlib.measure import Figure, Findings, Measure, Subjects
+from anonlib.measure.features import as_one_array, encode_distinct
 from anonlib.measure.regions import ColumnRegions, Members, Ranges, Regions, Subtrees
 from anonlib.measure.risk._compared import find_elements, find_ends
 from anonlib.recode.interval import Interval
@@ -160,16 +161,10 @@ def make_regions(
     """
     places, parts = [np.zeros((classes.num_rows, 0), np.int64)], []
     for column in columns:
-        keys = _texts_of(classes.column(column.id).combine_chunks())
-        _, first, place = np.unique(keys, return_index=True, return_inverse=True)
-        distinct = classes.column(column.id).take(pa.array(first)).combine_chunks()
+        distinct, place = encode_distinct(as_one_array(classes.column(column.id)))
         parts.append(_regions(column, encodings[column.id], distinct))
         places.append(place.reshape(-1, 1))
     return Regions(tuple(c.id for c in columns), tuple(parts), np.column_stack(places))
-
-
-def _texts_of(values: Any) -> list[str]:
-    return [repr(value) for value in values.to_pylist()]
 
 
 def _regions(column: Column, encoding: Encoding, released: Any) -> ColumnRegions:
