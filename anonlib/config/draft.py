@@ -16,11 +16,13 @@ from anonlib.config.guess import ColumnProfile, Guess, guess_role
 from anonlib.config.places import overlap
 from anonlib.config.sketch import find_copies, find_sources, rank_singling, share_unique
 from anonlib.table.schema import Role, Scale
-from anonlib.text import MISSING_TOKENS, NUMBER_TOKENS
+from anonlib.text import MISSING_TOKENS, NUMBER_TOKENS, printable
 
 DEFAULT_MAX_CATEGORIES = 10_000
 #: How many columns that single out rows are named.
 N_SINGLING = 3
+#: What classes may add to guessing a sensitive value, besides the 1/k that small classes add.
+GAIN = 0.2
 #: Names of labels, the likely ones first.
 _TARGETS = ("target", "label", "class", "y", "outcome", "response", "class_label", "income")
 #: Roles of columns whose relations to others tell nothing.
@@ -224,7 +226,7 @@ def _head(draft: Draft) -> list[str]:
 
 def _source(profile: TableProfile) -> list[str]:
     lines = [
-        *[f"# {note}" for note in profile.notes],
+        *[f"# {printable(note)}" for note in profile.notes],
         "source:",
         f"  format: {scalar(profile.format)}",
     ]
@@ -273,7 +275,8 @@ def _attributes(draft: Draft) -> list[str]:
 
 
 def explain_guess(draft: Draft, column: ColumnProfile) -> str:
-    """Why a column has its role, with the evidence: types, counts, relations."""
+    """Why a column has its role, with the evidence: types, counts, relations. On one line, though a
+    type may have names of fields, and these line breaks."""
     guess, source = draft.guesses[column.name], draft.sources.get(column.name)
     parts = [*_evidence(draft.profile, column)]
     if source is not None:
@@ -281,7 +284,7 @@ def explain_guess(draft: Draft, column: ColumnProfile) -> str:
     numbers = [token for token in column.tokens if token in NUMBER_TOKENS]
     if numbers and guess.role is Role.QUASI_IDENTIFIER:
         parts.append(f"make {', '.join(numbers)} null in the source, else it counts as a number")
-    return f"{guess.why} ({'; '.join(parts)})"
+    return printable(f"{guess.why} ({'; '.join(parts)})")
 
 
 def _evidence(profile: TableProfile, column: ColumnProfile) -> Iterator[str]:
@@ -332,7 +335,9 @@ def _privacy(draft: Draft) -> list[str]:
     if draft.missing_tokens:
         tokens = ", ".join(scalar(token) for token in (*MISSING_TOKENS, *draft.missing_tokens))
         lines += [
-            "  # Do all of these mean a missing value in every column? Take away those that don't.",
+            "  # Texts that mean a missing value in sensitive columns, in the target, and where",
+            "  # text is read as numbers or dates: take away those that don't. In other columns",
+            "  # they stay values, which an `order` must list: make them null in the source.",
             f"  missing_tokens: [{tokens}]",
         ]
     return [*lines, "  suppression_limit: 0.0"]
@@ -350,13 +355,27 @@ def _rest(draft: Draft) -> list[str]:
         "recode: {continuous: centroid, ordinal: median, nominal: mode}",
         "# What the release is worth and how risky it is: the usual measures (`anonlib measures`).",
         "evaluate: {}",
-        "# Bounds on their figures; outside them nothing is published. Another one, for example:",
-        "# - {figure: queries.median, at_most: 0.2}",
-        "gates:",
-        f"  - {{figure: reidentification.marketer, at_most: {1 / draft.k:.3g}}}",
+        *_gates(draft),
         f"release: {{path: {_release_path(draft.profile)}, mode: error}}",
         "# Drawn for this file: who knows it can test guesses at how cells were made.",
         f"seed: {secrets.randbits(31)}",
+    ]
+
+
+def _gates(draft: Draft) -> list[str]:
+    """A bound that a release can break: k-anonymity alone keeps bounds on the chance to be found,
+    but not those on what classes tell."""
+    lines = [
+        "# Bounds on their figures; outside them nothing is published. Another one, for example:",
+        "# - {figure: queries.median, at_most: 0.2}",
+    ]
+    if not draft.list_by_role(Role.SENSITIVE):
+        return [*lines, "gates: []"]
+    return [
+        *lines,
+        "# `gain`: how much more often a sensitive value is guessed right by who knows the class.",
+        "gates:",
+        f"  - {{figure: disclosure.gain, at_most: {1 / draft.k + GAIN:.2g}}}",
     ]
 
 

@@ -16,6 +16,8 @@ from anonlib.config.reading import load
 from anonlib.config.summary import digest_config
 from anonlib.config.yaml import read_yaml
 from anonlib.errors import ConfigError
+from anonlib.evaluation import Evaluation, judge
+from anonlib.measure import Figure, Findings
 from anonlib.source.profile import sniff
 
 N = 10_000
@@ -146,7 +148,7 @@ def test_whole_draft(tmp_path: Path) -> None:
     )
     assert config.evaluate is not None
     assert config.evaluate.measures
-    assert [gate.text for gate in config.gates] == ["reidentification.marketer at most 0.1"]
+    assert [gate.text for gate in config.gates] == ["disclosure.gain at most 0.3"]
     assert "a sample of 10,000" in draft(profile)
 
 
@@ -186,6 +188,36 @@ def test_what_may_be_missing(tmp_path: Path) -> None:
     assert "make -999 null in the source" in text
     assert "some as NA, -" in text
     assert loaded(table(AGE), tmp_path).privacy.missing_tokens == ("?", "")
+
+
+def test_a_token_stays_a_value_in_a_quasi_identifier_of_text() -> None:
+    text = draft(table(AGE, column("city", tokens={"NA": 5}, present=N - 5)))
+    assert "In other columns\n  # they stay values" in text
+    assert "every column" not in text
+
+
+@pytest.mark.parametrize("end", ["\n", "\r", "\x85", "\u2028"])
+def test_no_text_of_the_table_makes_a_line_of_the_draft(tmp_path: Path, end: str) -> None:
+    evil = f"a{end}release: {{path: /tmp/x}} #"
+    profile = table(
+        AGE,
+        column("blob", f"struct<{evil}:int>"),
+        column("hour", part=f"the hour of {evil}"),
+        notes=(f"noted {evil}",),
+    )
+    config, plain = loaded(profile, tmp_path), draft(table(AGE, column("blob"), column("hour")))
+    assert config.release.path == "out/people"
+    extra = 2  # the note, and its place in the review
+    assert len(draft(profile).splitlines()) == len(plain.splitlines()) + extra
+
+
+def test_a_drafted_gate_can_fail(tmp_path: Path) -> None:
+    """By how well classes tell a sensitive value: no bound on it follows from k."""
+    config = loaded(table(AGE, column("diagnosis")), tmp_path)
+    (gate,) = config.gates
+    told = (Figure("gain", 0.31, "diagnosis"), Figure("gain", 0.0, "illness"))
+    assert not judge(gate, Evaluation({"disclosure": Findings(told)})).passed
+    assert loaded(table(AGE), tmp_path).gates == ()
 
 
 def test_columns_that_say_the_same(tmp_path: Path) -> None:

@@ -56,7 +56,7 @@ def test_answers(tmp_path: Path) -> None:
     assert config.attributes["age"].scale == "ordinal"
     assert config.one_row_per_person == "customer_id"
     assert config.k == 25
-    assert [gate.at_most for gate in config.gates] == [0.04]
+    assert [gate.at_most for gate in config.gates] == [0.24]
     assert config.review == ("gates", "release.path")
     assert [line for line in lines if "to leave it for later" in line] == [
         "one of i, q, s, t, n, d, or ? to leave it for later",
