@@ -534,11 +534,19 @@ def check(config: GivenConfig, progress: Progress | None = None) -> CheckResult:
             *_notes(
                 config.one_row_per_person, config.seed, is_set="seed" in config.model_fields_set
             ),
-            *[f"review: nobody has looked at {place}" for place in config.review],
+            *_note_review(config.review),
         ),
+        review=config.review,
         policy=judge_rules(config, source.schema),
         n_nobody=scan.n_nobody,
     )
+
+
+def _note_review(review: Sequence[str]) -> Iterator[str]:
+    """One note on all that a draft has guessed and nobody has looked at."""
+    if review:
+        places = "1 place" if len(review) == 1 else f"{len(review):,} places"
+        yield f"review: nobody has looked at {places}: {', '.join(review)}"
 
 
 def _notes(one_row_per_person: bool | str, seed: int, *, is_set: bool) -> Iterator[str]:

@@ -37,6 +37,7 @@ class CheckResult:
     notes: tuple[str, ...] = ()
     policy: "tuple[RuleVerdict, ...]" = ()  # the rules of the config's policy
     n_nobody: int = 0  # rows without a person, which count for nobody
+    review: tuple[str, ...] = ()  # fields that `init` has guessed and nobody has looked at
 
 
 @dataclass(frozen=True)

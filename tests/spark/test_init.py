@@ -123,7 +123,11 @@ def test_from_a_draft_to_an_audited_release(
     assert main(release) == 2
     assert "review: a draft: nobody has looked at attributes." in capfd.readouterr().err
     assert main(["check", conf]) == 0
-    assert "review: nobody has looked at one_row_per_person" in capfd.readouterr().out
+    shown = capfd.readouterr().out
+    assert shown.count("nobody has looked at") == 1
+    assert f"nobody has looked at {len(drafted['review'])} places: attributes." in shown
+    assert ", one_row_per_person, " in shown
+    assert shown.splitlines()[-1].startswith("review it first  ")
     text = Path(conf).read_text().replace("\n  - ", "\n  #  ")
     Path(conf).write_text(text.replace("review:", "review: []"))
     assert main([*release, "--json", "--log-format", "json"]) == 0

@@ -174,6 +174,13 @@ def test_check() -> None:
     assert all(len(line) <= 80 for line in text.splitlines())
 
 
+def test_a_draft_is_to_be_reviewed_before_it_is_released() -> None:
+    notes = ("review: nobody has looked at 2 places: attributes.age, gates",)
+    result = CheckResult(9, (), (), "mdav", "kmeans", notes, review=("attributes.age", "gates"))
+    assert shown(print_check, result, "conf.yaml").splitlines()[-1] == "review it first  conf.yaml"
+    assert "release it" not in shown(print_check, result, "conf.yaml")
+
+
 class TestRows:
     def test_narrow(self) -> None:
         text = shown(print_rows, ["a", "b"], [["1", None], ["x" * 99, "[red]\x1b"]])

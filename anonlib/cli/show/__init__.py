@@ -175,6 +175,9 @@ def print_check(
     _print_policy(result.policy, to)
     bullets(to, "notes", [printable(note) for note in result.notes])
     to.print()
+    if result.review:
+        places(to, [("review it first", config)])
+        return
     places(to, [("release it", f"{program()} release {_describe_values(config, overrides)}")])
 
 
