@@ -83,16 +83,17 @@ class Release:
     def report(self, path: str | Path | None = None) -> str:
         """The page of the release, as HTML. It is private: it has exact counts and the seed.
 
-        path: A new file that gets the page, too. Only its owner can read it.
+        path: A file that gets the page, too. Only its owner can read it. A page of anonlib that is
+            there is replaced.
 
-        Raises InputError if the file is there, or can't be written.
+        Raises InputError if another file is there, or the page can't be written.
         """
         from anonlib.pages import render
-        from anonlib.pages.output import write_page
+        from anonlib.pages.output import replace_page
 
         page = render(self.record)
         if path is not None:
-            write_page(path, page)
+            replace_page(path, page)
         return page
 
     @without_cause

@@ -112,16 +112,17 @@ class Suggestion:
     def report(self, path: str | Path | None = None) -> str:
         """The page: loss against risk, the choices, all attempts. It is private.
 
-        path: A new file that gets the page, too. Only its owner can read it.
+        path: A file that gets the page, too. Only its owner can read it. A page of anonlib that is
+            there is replaced.
 
-        Raises InputError if the file is there, or can't be written.
+        Raises InputError if another file is there, or the page can't be written.
         """
         from anonlib.pages.choices import render_suggestion
-        from anonlib.pages.output import write_page
+        from anonlib.pages.output import replace_page
 
         page = render_suggestion(self.choices, self.attempts, self.frontier, self.notes)
         if path is not None:
-            write_page(path, page)
+            replace_page(path, page)
         return page
 
     def to_dict(self) -> dict[str, Any]:

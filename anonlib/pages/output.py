@@ -55,7 +55,7 @@ def report(
         raise InputError(f"{record}: no JSON, so no run record of anonlib") from None
     except InputError as error:
         raise InputError(f"{record}: {str(error).removeprefix(f'{record}: ')}") from None
-    if (there := _existing(place)) is not None and MARK not in there[:2000]:
+    if _is_other_file(place):
         raise InputError(
             f"{place}: is there already, and is no report; name another file with --out"
         )
@@ -142,6 +142,17 @@ def require_new(path: str | Path) -> None:
         raise InputError(f"{path}: is there already; name another file")
 
 
+def replace_page(path: str | Path, page: str) -> None:
+    """Writes a page to a local file that only its owner can read. A page of anonlib that is there
+    is replaced. Raises InputError if another file is there, or the page can't be written."""
+    try:
+        if _is_other_file(str(path)):
+            raise InputError(f"{path}: is there already, and is no report; name another file")
+        _write(str(path), page)
+    except StorageError as error:
+        raise InputError(str(error)) from None
+
+
 def write_page(path: str | Path, page: str) -> None:
     """Writes a page to a new local file that only its owner can read. Raises InputError if the file
     is there, or can't be written."""
@@ -174,6 +185,11 @@ def _read(
     if text is None:
         raise InputError(f"{path}: no such file; {hint}")
     return text
+
+
+def _is_other_file(path: str) -> bool:
+    """Whether a file is there that is no report."""
+    return (there := _existing(path)) is not None and MARK not in there[:2000]
 
 
 def _existing(path: str) -> str | None:

@@ -223,6 +223,24 @@ def test_what_it_writes(tmp_path: Path) -> None:
             write(there)
 
 
+def test_a_page_replaces_only_a_page(tmp_path: Path) -> None:
+    """A notebook's cell runs again and again."""
+    found, place = released(people()), tmp_path / "page.html"
+    found.report(place)
+    page = found.report(place).replace("Release in memory", "An older one")
+    place.write_text(page)
+    assert "An older one" not in found.report(place) == place.read_text()
+    assert place.stat().st_mode & 0o777 == 0o600
+    for other in ("<html>mine</html>", ""):
+        place.write_text(other)
+        with pytest.raises(InputError, match=r"page\.html: is there already, and is no report"):
+            found.report(place)
+        assert place.read_text() == other
+    with pytest.raises(InputError, match=r"nowhere/page\.html: No such file"):
+        found.report(tmp_path / "nowhere" / "page.html")
+    assert [each.name for each in tmp_path.iterdir()] == ["page.html"]
+
+
 def test_how_it_shows_itself() -> None:
     found = released(people())
     for text in (repr(found), found._repr_html_()):

@@ -1,5 +1,6 @@
 """`anonlib.suggest`: what it tries, what it chooses, and its page."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -107,8 +108,10 @@ def test_a_sample_has_whole_persons() -> None:
     assert 70 < sample_rows(Rows(table, Schema(())), 100).table.num_rows < 130
 
 
-def test_its_page_and_how_it_shows_itself() -> None:
+def test_its_page_and_how_it_shows_itself(tmp_path: Path) -> None:
     found = suggested(kernels=["mondrian", "peel"])
+    for _ in range(2):  # a page replaces itself
+        assert found.report(tmp_path / "tried.html") == (tmp_path / "tried.html").read_text()
     for text in (found.report(), repr(found), found._repr_html_()):
         assert "least loss" in text.lower()
         assert "Aberdeen" not in text
