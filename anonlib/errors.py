@@ -4,6 +4,7 @@ Their texts name fields, columns, types and counts, never a raw data value.
 """
 
 import os
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -206,7 +207,7 @@ def problems_of(error: ValidationError, model: type[BaseModel], where: str = "")
         where: the path of `model` in the config.
     """
     problems = []
-    for item in error.errors(include_url=False, include_input=False, include_context=False):
+    for item in error.errors(include_url=False):
         loc = item["loc"]
         if item["type"] == "extra_forbidden":
             allowed = _field_names(model, loc[:-1])
@@ -219,6 +220,8 @@ def problems_of(error: ValidationError, model: type[BaseModel], where: str = "")
         else:
             text = _TEXTS.get(item["type"], item["msg"]).removeprefix("Value error, ")
             text = text.replace("Input should", "must").replace("String should", "must")
+            if item["type"] in ("enum", "literal_error") and isinstance(item["input"], str):
+                text += did_you_mean(item["input"], re.findall("'([^']+)'", text))
         place = where
         for part in loc:
             place = join_path(place, part)

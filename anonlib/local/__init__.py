@@ -1,5 +1,6 @@
 """Cells of data in memory. Runs kernels without Spark, for notebooks and tests."""
 
+from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -184,9 +185,10 @@ def _quasi_identifiers(
         near = "".join(did_you_mean(name, map(str, names)) for name in absent)
         raise InputError(f"scales: not in the data: {', '.join(absent)}{near}")
     known = [scale.value for scale in Scale]
-    wrong = [str(name) for name, scale in scales.items() if scale not in known]
+    wrong = {str(name): scale for name, scale in scales.items() if scale not in known}
     if wrong:
-        raise InputError(f"scales: {', '.join(wrong)}: must be one of {', '.join(known)}")
+        near = did_you_mean(next(iter(wrong.values())), known) if len(wrong) == 1 else ""
+        raise InputError(f"scales: {', '.join(wrong)}: must be one of {', '.join(known)}{near}")
     return [
         (str(name), _column(data, name), Scale(scales[name])) for name in names if name in scales
     ]
@@ -208,8 +210,10 @@ def _names(data: Any) -> list[Any]:
 
     if isinstance(data, pd.DataFrame | pa.Table):
         names = data.column_names if isinstance(data, pa.Table) else list(data.columns)
-        if len(set(names)) < len(names):
-            raise InputError("data: several columns have the same name")
+        if same := [str(name) for name, n in Counter(names).items() if n > 1]:
+            raise InputError(
+                f"data: several columns have the same name: {', '.join(same)}; rename them"
+            )
         return names
     kind = type(data).__name__
     raise InputError(f"data: must be a numpy array, a pandas or an Arrow table, not {kind}")

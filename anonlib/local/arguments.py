@@ -90,11 +90,14 @@ class Arguments:
     def require_kinds(self) -> None:
         """Raises InputError with all arguments that are of a wrong kind."""
         given: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(self)}
-        wrong = [
-            f"{name}: must be a list of names of columns"
-            for name in ("quasi_identifiers", "sensitive", "identifiers", "insensitive", "unit")
-            if given[name] is not None and not _is_list(given[name])
-        ]
+        wrong = []
+        for name in ("quasi_identifiers", "sensitive", "identifiers", "insensitive", "unit"):
+            if given[name] is None:
+                continue
+            if not _is_list(given[name]):
+                wrong.append(f"{name}: must be a list of names of columns")
+            elif not all(isinstance(each, str) for each in given[name]):
+                wrong.append(f"{name}: the names of columns must be text; rename the others")
         kinds = {
             "target": (str, "the name of a column"),
             "one_row_per_person": (bool | str, "True, or the name of a column"),
@@ -148,8 +151,7 @@ def _name_argument(where: str, *, models: bool) -> str:
 
 
 def _is_list(names: Any) -> bool:
-    listed = isinstance(names, Sequence) and not isinstance(names, str)
-    return listed and all(isinstance(name, str) for name in names)
+    return isinstance(names, Sequence) and not isinstance(names, str)
 
 
 def config_from_arguments(
@@ -226,17 +228,29 @@ def _find_problems(table: pa.Table, names: Sequence[str], arguments: Arguments) 
     for name, scale in scales.items():
         if name in names and name not in (arguments.quasi_identifiers or ()):
             yield f"scales: column {name} is no quasi-identifier: only these have a scale"
-        elif name in names and scale == "ordinal" and _is_text(table.column(name)):
-            yield (
-                f"scales: column {name} is text, whose order is not known; make it an ordered "
-                "category (in pandas `pd.Categorical(..., categories=[...], ordered=True)`)"
-            )
+        elif name in names and _is_text(table.column(name)):
+            yield from _check_text_scale(name, table.column(name), scale)
     if arguments.l is not None and not (arguments.sensitive or arguments.target):
         yield "l: it protects sensitive columns and the target; name one of them"
     modelled = arguments.l is not None or "models" in (arguments.sections.get("privacy") or {})
     if arguments.target is not None and not modelled and not arguments.target_is_public:
         yield "target: it is published; protect it with l, or accept that: target_is_public=True"
     yield from _find_contradictions(arguments)
+
+
+def _check_text_scale(name: str, column: pa.ChunkedArray, scale: str) -> Iterator[str]:
+    ordered = pa.types.is_dictionary(column.type) and column.type.ordered
+    if scale == "ordinal" and not ordered:
+        yield (
+            f"scales: column {name} is text, whose order is not known; make it an ordered "
+            "category (in pandas `pd.Categorical(..., categories=[...], ordered=True)`)"
+        )
+    elif scale == "continuous":
+        yield (
+            f"scales: column {name} is text, which is not continuous; if these are numbers or "
+            "dates, convert it (in pandas `pd.to_numeric`, `pd.to_datetime`); else choose another "
+            "scale"
+        )
 
 
 def _find_contradictions(arguments: Arguments) -> Iterator[str]:
@@ -257,8 +271,6 @@ def _find_contradictions(arguments: Arguments) -> Iterator[str]:
 def _is_text(column: pa.ChunkedArray) -> bool:
     kind = column.type
     if pa.types.is_dictionary(kind):
-        if kind.ordered:
-            return False
         kind = kind.value_type
     at = pa.types
     return any(holds(kind) for holds in (at.is_string, at.is_large_string, at.is_string_view))

@@ -1,6 +1,7 @@
 """Tables of pandas, polars and other libraries as Arrow tables, and back."""
 
 import sys
+from collections import Counter
 from collections.abc import Collection
 from typing import Any
 
@@ -20,8 +21,10 @@ def require_table(data: Any) -> Any:
     names = [*data.columns] if not isinstance(data, pa.Table) else data.column_names
     if not all(isinstance(name, str) for name in names):
         raise InputError("data: the names of columns must be text; rename the others")
-    if len(set(names)) < len(names):
-        raise InputError("data: several columns have the same name; rename them")
+    if same := [name for name, n in Counter(names).items() if n > 1]:
+        raise InputError(
+            f"data: several columns have the same name: {', '.join(same)}; rename them"
+        )
     if not len(data):
         raise InputError("data: has no rows")
     return data

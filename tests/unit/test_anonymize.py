@@ -374,7 +374,9 @@ class TestWhatIsRefused:
             ({"sensitive": ["age"]}, "column age: has 2 roles"),
             ({"scales": {"illness": "nominal"}}, "illness is no quasi-identifier"),
             ({"scales": {"city": "ordinal"}}, "column city is text, whose order is not known"),
+            ({"scales": {"city": "continuous"}}, r"city is text, .* convert it .*pd.to_numeric"),
             ({"quasi_identifiers": "age"}, "quasi_identifiers: must be a list of names"),
+            ({"quasi_identifiers": ["age", 3]}, "quasi_identifiers: the names of columns must be"),
             ({"target": ["age"]}, "target: must be the name of a column"),
             ({"one_row_per_person": 1}, "one_row_per_person: must be True, or the name"),
             ({"privacy": "x"}, "privacy: must be a mapping"),
@@ -396,6 +398,10 @@ class TestWhatIsRefused:
         ("changes", "text"),
         [
             ({"k": 1}, r"^k: "),
+            (
+                {"scales": {"age": "continous"}},
+                r"^scales \(column age\): must be 'continuous', .*; did you mean continuous\?$",
+            ),
             ({"l": 0}, r"^l: "),
             ({"unit": ["age"], "one_row_per_person": None}, r"^unit: must name a column with"),
             ({"kernel": "peel"}, r"^scales \(column age\): must be nominal"),
@@ -411,6 +417,17 @@ class TestWhatIsRefused:
         with pytest.raises((ConfigError, InfeasibleError)) as caught:
             released(people(), **changes)
         assert re.search(text, str(caught.value), re.MULTILINE), str(caught.value)
+
+    def test_a_category_of_texts_is_text(self) -> None:
+        data = people()
+        data["age"] = pd.Categorical(data["age"].astype(str), ordered=True)
+        with pytest.raises(InputError, match="column age is text, which is not continuous"):
+            released(data, scales={"age": "continuous"})
+
+    def test_columns_of_the_same_name(self) -> None:
+        data = people().rename(columns={"wage": "age", "row": "city"})
+        with pytest.raises(InputError, match="have the same name: age, city; rename them"):
+            released(data)
 
     def test_all_at_once(self) -> None:
         with pytest.raises(InputError) as caught:

@@ -309,10 +309,11 @@ def test_target_that_is_no_column(target: Any) -> None:
         (pd.DataFrame({"a": [1]}), None, "needs the scale of every quasi-identifier"),
         (pd.DataFrame({"a": [1]}), {"b": "nominal"}, "not in the data: b"),
         (pd.DataFrame({"a": [1]}), {"a": "interval"}, "one of continuous, ordinal, nominal"),
+        (pd.DataFrame({"a": [1]}), {"a": "ordnal"}, "nominal; did you mean ordinal"),
         (pd.DataFrame({"a": ["secret"]}), {"a": "continuous"}, "continuous, but of type string"),
         (pd.DataFrame({"a": [1, "secret"]}), {"a": "nominal"}, "not of one type"),
         (pd.DataFrame({"a": [[1], [2]]}), {"a": "nominal"}, "has no categories"),
-        (pd.DataFrame([[1, 2]], columns=["a", "a"]), {"a": "nominal"}, "same name"),
+        (pd.DataFrame([[1, 2]], columns=["a", "a"]), {"a": "nominal"}, "same name: a; rename"),
     ],
 )
 def test_wrong_data(data: Any, scales: Any, text: str) -> None:
