@@ -61,6 +61,7 @@ from anonlib.run.scan import Scan, require_readable, scan
 from anonlib.run.steps import Run, keep
 from anonlib.run.verify import audit_published
 from anonlib.source import Source, open_source
+from anonlib.source.population_table import require_populations
 from anonlib.source.steady import explain_lost_pin
 from anonlib.spark.delta_files import explain_damage
 from anonlib.spark.lease import Lease, lease, tidy
@@ -145,6 +146,7 @@ def _release(
     if past.backlog is not None and past.backlog.of(run_id) is not None:
         return waits(spark, config.record_path, target, run_id, past.backlog)
     with progress.stage("open", spark):
+        _open_populations(spark, config)
         source = open_source(spark, config, dataframe, past.waiting_rows())
     account.source_version = source.version
     with tell_published(target, run_id), closing(source), explain_lost_pin(source):
@@ -216,6 +218,12 @@ def _make_private_folders(spark: SparkSession, config: Config) -> None:
     if config.evaluate is not None:
         table_of_figures(spark, config.metrics_path).make_folder()
     table_of_runs(spark, config.runs_path, config.release.path).make_folder()
+
+
+def _open_populations(spark: SparkSession, config: Config) -> None:
+    """Raises an error if a table that a measure reads can't be opened."""
+    if config.evaluate is not None:
+        require_populations(spark, config.evaluate.measures)
 
 
 def _scan(source: Source, config: Config, prior_rows: DataFrame | None = None) -> Scan:
@@ -341,6 +349,7 @@ def _evaluate(
     if trial and config.release.mode == "append":
         target.check_free()
     with progress.stage("open", spark):
+        _open_populations(spark, config)
         source = open_source(spark, config)
     account.source_version = source.version
     with closing(source):
@@ -519,6 +528,7 @@ def check(config: GivenConfig, progress: Progress | None = None) -> CheckResult:
         _require_apart(spark, config)
     with progress.stage("scan", spark):
         is_registered(spark, config.release)
+        _open_populations(spark, config)
         source = open_source(spark, config)
         with closing(source):
             scan = _scan(source, config)

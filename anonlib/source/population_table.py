@@ -1,6 +1,6 @@
 """Reads the table of a population, as a measure compares a release with."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -8,12 +8,34 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from anonlib.config.model import SourceSection
-from anonlib.errors import ConfigError, InputError, Problem
+from anonlib.errors import ConfigError, InputError, Problem, StorageError
+from anonlib.measure import Measure
 from anonlib.source import read_plain, read_source, rename_columns, require_readable_as
 from anonlib.spark.translation import translate_errors
 from anonlib.spark.values import spark_type
 
 _WHERE = "measure population"
+
+
+def require_populations(spark: SparkSession, measures: Sequence[Measure]) -> None:
+    """Opens the tables that measures read besides the source: a run would else work for nothing.
+
+    Raises:
+        ConfigError, InputError, StorageError: As for the source, with the place of the measure.
+    """
+    for i, measure in enumerate(measures):
+        if measure.other_source is None:
+            continue
+        section, where = SourceSection(**measure.other_source), f"evaluate.measures.{i}"
+        try:
+            with translate_errors("source", permission_error=InputError):
+                frame, _ = read_source(spark, section, set())
+                rename_columns(frame, section.where, {})
+        except ConfigError as error:
+            found = [Problem(f"{where}.{each.where}", each.text) for each in error.problems]
+            raise ConfigError(found) from None
+        except (InputError, StorageError) as error:
+            raise type(error)(f"{where}.{error}") from None
 
 
 def open_population(

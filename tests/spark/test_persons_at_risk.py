@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.spark.support import MARKER, Shell, people, settings, write_people
+from tests.spark.support import MARKER, Shell, people, settings, write_config, write_people
 
 pytestmark = pytest.mark.spark
 
@@ -84,6 +84,31 @@ def test_measures_of_persons(shell: Shell, spark: SparkSession, tmp_path: Path) 
     assert {*shares} == {"wage", "city", "illness"}
     assert shares["illness"] == [[f"{MARKER}-illness-{i}", 0.2, 0.2] for i in range(5)]
     assert MARKER not in said.err + said.out
+
+
+@pytest.mark.parametrize(
+    ("path", "where", "text"),
+    [
+        ("nobody.csv", None, "evaluate.measures.1.source.path: no such file: "),
+        ("all.csv", "AGE > 1", "evaluate.measures.1.source.where: "),
+    ],
+)
+def test_a_population_is_opened_before_the_work(
+    shell: Shell, tmp_path: Path, path: str, where: str | None, text: str
+) -> None:
+    write_people(tmp_path)
+    people(40)[["city"]].to_csv(tmp_path / "all.csv", index=False)
+    source = {"format": "csv", "path": str(tmp_path / path), "options": {"header": "true"}}
+    population = {"type": "population", "source": source, "columns": {"city": "city"}}
+    if where is not None:
+        source["where"] = where
+    given = settings(tmp_path, evaluate={"measures": ["moments", population]})
+    for verb in ("check", "release"):
+        said = shell(verb, write_config(tmp_path, given))
+        assert said.code == 2
+        assert text in said.error
+    assert "scan: started" not in said.err  # of the release
+    assert not (tmp_path / "out" / "table").exists()
 
 
 def test_suppressed_cells_and_tuples(shell: Shell, tmp_path: Path) -> None:
