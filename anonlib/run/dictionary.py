@@ -60,8 +60,7 @@ def write_dictionary(manifest: Mapping[str, Any]) -> str:
             "",
             "## Figures",
             "",
-            f"The table has {manifest['rows_released']:,} rows; of the source's,",
-            f"{_cell(manifest['rows_suppressed'])} were left out.",
+            _count_rows(manifest["rows_released"], manifest["rows_suppressed"]),
             "",
             *_table(("loss", "value", "what it is"), _describe_losses(manifest["losses"])),
             "",
@@ -69,9 +68,14 @@ def write_dictionary(manifest: Mapping[str, Any]) -> str:
     )
 
 
+def _count_rows(n_released: int, n_left_out: str) -> str:
+    left_out = f"{_cell(n_left_out)} rows of the source were left out"
+    return f"The table has {n_released:,} rows, and {left_out}."
+
+
 def _describe_column(column: Mapping[str, Any]) -> tuple[str, str, str]:
     plugin = registry.plugins("recoder").get(column.get("recoder", ""))
-    summary = "" if plugin is None else first_paragraph(plugin)
+    summary = "" if plugin is None else _explain(plugin)
     plain = "pseudonym" if column["role"] == "identifier" else "as it is"
     technique = ": ".join(word for word in (column.get("recoder", plain), summary) if word)
     form = _FORMS.get(column.get("form", ""), "")
@@ -118,14 +122,19 @@ def _describe_models(verdicts: list[Mapping[str, Any]]) -> Iterator[tuple[str, s
     known = registry.plugins("privacy model")
     for verdict in verdicts:
         plugin = known.get(re.split(r"[^a-z_]", verdict["model"])[0])
-        yield verdict["model"], "" if plugin is None else first_paragraph(plugin)
+        yield verdict["model"], "" if plugin is None else _explain(plugin)
 
 
 def _describe_losses(losses: Mapping[str, float | None]) -> Iterator[tuple[str, str, str]]:
     known = registry.plugins("metric")
     for name, value in losses.items():
         text = "not computable" if value is None else f"{value:g}"
-        yield name, text, first_paragraph(known[name]) if name in known else ""
+        yield name, text, _explain(known[name]) if name in known else ""
+
+
+def _explain(plugin: type[registry.Plugin]) -> str:
+    """What a plug-in is, in words: without names of the source in brackets, and without marks."""
+    return re.sub(r" \(`[A-Z]\w*\.\w+`\)", "", first_paragraph(plugin)).replace("`", "")
 
 
 def _table(head: tuple[str, ...], rows: Any) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from anonlib import registry
 from anonlib.run.dictionary import MOST_NODES, write_dictionary
 
 MANIFEST: dict[str, Any] = {
@@ -70,7 +71,24 @@ def test_models_and_figures() -> None:
     assert models[1][0].startswith("of\\_another")
     losses = {row[0]: row[1] for row in rows(text, "loss")}
     assert losses == {"ncp": "0.25", "sse": "not computable", "other": "1"}
-    assert "The table has 1,234 rows; of the source's,\n\\<5 were left out." in text
+    assert "\nThe table has 1,234 rows, and \\<5 rows of the source were left out.\n" in text
+
+
+def test_no_words_of_the_source_code() -> None:
+    """Every plug-in's summary is plain text in a cell: no back quotes, no names of code."""
+    losses = dict.fromkeys(registry.plugins("metric"), 0.5)
+    columns = [
+        {"name": name, "role": "quasi_identifier", "recoder": name}
+        for name in registry.plugins("recoder")
+    ]
+    models = [{"model": name, "holds": True} for name in registry.plugins("privacy model")]
+    text = write_dictionary(
+        {**MANIFEST, "losses": losses, "columns": columns, "verdicts": models, "hierarchies": {}}
+    )
+    assert "`" not in text
+    assert "Tree.loss" not in text
+    (nllm,) = [line for line in text.splitlines() if line.startswith("| nllm ")]
+    assert nllm.endswith("averaged over rows and nominal columns. |")
 
 
 def test_of_a_manifest_that_an_older_version_wrote() -> None:
