@@ -95,7 +95,7 @@ def _fit(table: pa.Table, schema: Schema, config: Config) -> TableFit:
     for column in (*schema.quasi_identifiers, *target, *schema.context):
         values = table.column(column.id)
         try:
-            whole = fit_column(column, values, config.max_categories)
+            whole = fit_column(column, values, config)
         except ConfigError as error:
             problems += error.problems
             continue

@@ -145,7 +145,7 @@ def _scan_rows(
     rows, privacy, attributes = source.rows(), config.privacy, config.attributes
     sample = take_sample(rows, source.schema, n_rows, config.partition.sample_rows, config.seed)
     try:
-        categories, hashes = _categories(source, config.max_categories, sample)
+        categories, hashes = _categories(source, config, sample)
     except ConfigError as error:
         raise ConfigError([*problems, *error.problems]) from None
     if problems:
@@ -262,7 +262,7 @@ def _unfit(source: Source, partition_by: tuple[str, ...]) -> Iterator[Problem]:
 
 
 def _categories(
-    source: Source, most: int, sample: pa.Table
+    source: Source, config: Config, sample: pa.Table
 ) -> tuple[dict[str, pa.Array], dict[str, Ints]]:
     """By id: the sorted distinct values of each nominal and ordinal column, and their hashes.
 
@@ -271,6 +271,7 @@ def _categories(
     columns = [c for c in source.schema.columns if c.by_category]
     if not columns:
         return {}, {}
+    most, tokens = config.max_categories, config.privacy.missing_tokens
     # A column that is wrongly called nominal shows in the sample: its values are not collected.
     seen = {c: len(pc.unique(sample.column(c.id))) for c in columns}
     if many := [c for c, n in seen.items() if n > most + 1]:
@@ -285,7 +286,7 @@ def _categories(
         if len(values) > most:
             problems.append(refuse_categories(column, most))
         try:
-            categories[column.id] = sort_categories(column, values)
+            categories[column.id] = sort_categories(column, values, tokens)
         except ConfigError as error:
             problems += error.problems
             continue

@@ -84,7 +84,7 @@ def scan_small_table(
     schema = source.schema
     rows = _fetch(source, config.seed)
     require_same(digest, _digest(rows))
-    categories, hashes, more = _list_categories(rows, schema, config.max_categories)
+    categories, hashes, more = _list_categories(rows, schema, config)
     if problems := [*problems, *more]:
         raise ConfigError(problems)
     table = pa.table({c.id: to_plain_type(c.name, rows.column(c.id)) for c in schema.columns})
@@ -118,7 +118,7 @@ def _as_words(rows: pa.Table, name: str) -> Any:
 
 
 def _list_categories(
-    rows: pa.Table, schema: Schema, most: int
+    rows: pa.Table, schema: Schema, config: Config
 ) -> tuple[dict[str, pa.Array], dict[str, Ints], list[Problem]]:
     """By id: the categories of columns, and their hashes; and what is wrong with them."""
     from anonlib.local.hashes import hash_values  # this imports numba
@@ -126,6 +126,7 @@ def _list_categories(
     categories: dict[str, pa.Array] = {}
     hashes: dict[str, Ints] = {}
     problems: list[Problem] = []
+    most, tokens = config.max_categories, config.privacy.missing_tokens
     for column in (c for c in schema.columns if c.by_category):
         values = pc.unique(rows.column(column.id)).drop_null()
         if pa.types.is_floating(values.type):
@@ -133,7 +134,7 @@ def _list_categories(
         if len(values) > most:
             problems.append(refuse_categories(column, most))
         try:
-            ordered = sort_categories(column, values)
+            ordered = sort_categories(column, values, tokens)
         except ConfigError as error:
             problems += error.problems
             continue

@@ -190,7 +190,7 @@ def fit_encoding(
     return Encoding(column.id, column.scale, missing, mean, sd, *ends, categories)
 
 
-def fit_whole(column: Column, values: pa.Array) -> Encoding:
+def fit_whole(column: Column, values: pa.Array, missing_tokens: tuple[str, ...] = ()) -> Encoding:
     """The encoding of a column whose values are all in memory.
 
     In their last bits, mean and deviation depend on the order of the values. Null and NaN are
@@ -200,14 +200,16 @@ def fit_whole(column: Column, values: pa.Array) -> Encoding:
         values = pc.if_else(pc.is_nan(values), None, values)
     missing, present = values.null_count > 0, values.drop_null()
     if column.by_category:
-        categories = sort_categories(column, pc.unique(present))
+        categories = sort_categories(column, pc.unique(present), missing_tokens)
         return fit_encoding(column, values, missing, (0.0, 0.0), categories)
     numbers = to_float(present) + 0.0  # no negative zero
     ends = (float(numbers.min()), float(numbers.max())) if len(numbers) else (0.0, 0.0)
     return fit_encoding(column, values, missing, ends, None)
 
 
-def sort_categories(column: Column, distinct: pa.Array) -> pa.Array:
+def sort_categories(
+    column: Column, distinct: pa.Array, missing_tokens: tuple[str, ...] = ()
+) -> pa.Array:
     """The categories of a column in the order of their codes or ranks.
 
     That is the declared order, the order of the hierarchy's leaves, or the values' own. A declared
@@ -216,35 +218,38 @@ def sort_categories(column: Column, distinct: pa.Array) -> pa.Array:
     Args:
         column: An ordinal or nominal column.
         distinct: Its distinct present values.
+        missing_tokens: Texts that mean a missing value in other columns: errors name them.
 
     Raises:
         ConfigError: The order or the hierarchy lacks some of the values.
     """
     if column.order is not None:
-        if unknown := len(set(distinct.to_pylist()) - set(column.order)):
-            raise ConfigError(
-                [
-                    Problem(
-                        f"attributes.{column.name}.order",
-                        f"lacks {unknown} of the distinct values that the column has",
-                    )
-                ]
-            )
+        known = set(column.order)
+        if unknown := [value for value in distinct.to_pylist() if value not in known]:
+            raise _refuse_unlisted(column.name, "order", unknown, missing_tokens)
         return pa.array(column.order, column.type)
     if column.hierarchy is None:
         return distinct.take(pc.sort_indices(distinct))
     places = column.hierarchy.places(distinct)
-    if unknown := int((places < 0).sum()):
-        raise ConfigError(
-            [
-                Problem(
-                    f"attributes.{column.name}.hierarchy",
-                    f"lacks {unknown} of the distinct values that the column has; add them, or "
-                    "make them missing in the source",
-                )
-            ]
-        )
+    if (places < 0).any():
+        unknown = distinct.filter(pa.array(places < 0)).to_pylist()
+        raise _refuse_unlisted(column.name, "hierarchy", unknown, missing_tokens)
     return distinct.take(pa.array(np.argsort(places, kind="stable")))
+
+
+def _refuse_unlisted(
+    name: str, field: str, unknown: Sequence[object], missing_tokens: tuple[str, ...]
+) -> ConfigError:
+    """The error for values that a column's order or hierarchy lacks. It names those that the config
+    has itself, as missing tokens."""
+    texts = {fold_text(value) for value in unknown if isinstance(value, str)}
+    tokens = [repr(token) for token in missing_tokens if fold_text(token) in texts]
+    text = f"lacks {len(unknown)} of the distinct values that the column has"
+    if tokens:
+        are = "one is a missing token" if len(tokens) == 1 else f"{len(tokens)} are missing tokens"
+        text += f"; {are}: {', '.join(tokens)}, which a quasi-identifier keeps as a value"
+    text += "; add them, or make them missing in the source"
+    return ConfigError([Problem(f"attributes.{name}.{field}", text)])
 
 
 def encode_rows(

@@ -153,6 +153,19 @@ TABLES: dict[str, tuple[Any, dict[str, Any], str]] = {
         {"attributes": {"city": {**QUASI, "scale": "ordinal", "order": ["north", "south"]}}},
         "attributes.city.order: lacks 3 of the distinct values",
     ),
+    "missing token that the order lacks": (
+        lambda f: f.assign(city="?"),
+        {"attributes": {"city": {**QUASI, "scale": "ordinal", "order": ["north", "south"]}}},
+        "of the distinct values that the column has; one is a missing token: '?', which a quasi",
+    ),
+    "the same in a table that is larger than the sample": (
+        lambda f: people(5000).assign(city="?"),
+        {
+            "attributes": {"city": {**QUASI, "scale": "ordinal", "order": ["north", "south"]}},
+            "partition": {"sample_rows": 1000},
+        },
+        "of the distinct values that the column has; one is a missing token: '?', which a quasi",
+    ),
     "condition on a column that is not there": (
         lambda f: f,
         {"source": {"format": "parquet", "where": f"wages = '{MARKER}'"}},

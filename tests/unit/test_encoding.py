@@ -12,18 +12,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anonlib.arrays import GRID, MISSING
-from anonlib.errors import BlockError, InputError
+from anonlib.errors import BlockError, ConfigError, InputError
 from anonlib.table.encoding import (
     MAX_RANGE,
     Encoding,
     code_protected,
     codes_among,
+    fit_whole,
     list_protected_values,
     mix,
     moments,
     to_float,
 )
-from anonlib.table.schema import Scale
+from anonlib.table.schema import Column, Role, Scale
 
 QUICK = settings(max_examples=60)
 EDGE = MAX_RANGE + 1e-6
@@ -36,6 +37,32 @@ def fitted(values: pa.Array, scale: Scale = Scale.CONTINUOUS, seen: Any = None) 
     low, high = (float(present.min()), float(present.max())) if len(present) else (0.0, 0.0)
     mean, sd = moments(numbers if seen is None else np.asarray(seen, float), low, high)
     return Encoding("c0", scale, bool(values.null_count), mean, sd, low, high)
+
+
+@pytest.mark.parametrize(
+    ("values", "tokens", "text"),
+    [
+        (["a", "x", "y"], ("?", ""), "lacks 2 of the distinct values that the column has; add"),
+        (["a", "?", "y"], ("?", ""), "lacks 2 of .*; one is a missing token: '\\?', which a quasi"),
+        (["  ", "na", "a"], ("?", "", "NA"), "lacks 2 .*; 2 are missing tokens: '', 'NA', which"),
+        (["a", "b", "?"], (), "lacks 1 of the distinct values that the column has; add"),
+    ],
+)
+def test_an_order_that_lacks_missing_tokens(
+    values: list[str], tokens: tuple[str, ...], text: str
+) -> None:
+    """Errors name the config's own words, and no value."""
+    column = Column(
+        name="ill",
+        id="c0",
+        role=Role.QUASI_IDENTIFIER,
+        type=pa.string(),
+        source_type="string",
+        scale=Scale.ORDINAL,
+        order=("a", "b"),
+    )
+    with pytest.raises(ConfigError, match=rf"^attributes\.ill\.order: {text}"):
+        fit_whole(column, pa.array(values), tokens)
 
 
 def ranked(categories: pa.Array, *, missing: bool = False) -> Encoding:
