@@ -3,12 +3,13 @@
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from anonlib import registry
 from anonlib.config.model import Config
+from anonlib.config.policies import Policy, spec_of
 from anonlib.config.resolve import bind_models
 from anonlib.config.summary import plugin_label
 from anonlib.errors import InputError
@@ -34,6 +35,7 @@ class Promise:
         persons: What identifies a person: a unit, a column, or a declaration.
         joint: Whether models also hold for who knows the other sensitive columns.
         tokens: Digests of the texts that mean a missing sensitive value.
+        rules: By policy and id of its rules: a digest of what the rule asks for.
     """
 
     models: tuple[PrivacyModel, ...]
@@ -42,6 +44,7 @@ class Promise:
     persons: str
     joint: bool
     tokens: tuple[str, ...]
+    rules: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def digest(self) -> str:
@@ -49,7 +52,7 @@ class Promise:
         return _digest(json.dumps(self.to_dict(), sort_keys=True))
 
     def to_dict(self) -> dict[str, Any]:
-        """For the private record."""
+        """For the private record. Without a policy it is as it was before there were policies."""
         return {
             "models": _specs(self.models),
             "owners": {name: _specs(models) for name, models in sorted(self.owners.items())},
@@ -57,6 +60,7 @@ class Promise:
             "persons": self.persons,
             "joint": self.joint,
             "missing_tokens": list(self.tokens),
+            **({"rules": dict(sorted(self.rules.items()))} if self.rules else {}),
         }
 
     @classmethod
@@ -70,6 +74,7 @@ class Promise:
                 persons=content["persons"],
                 joint=content["joint"],
                 tokens=tuple(content["missing_tokens"]),
+                rules=dict(content.get("rules", {})),
             )
         except (KeyError, TypeError, AttributeError, ValueError):
             raise InputError("the promise in the record is damaged") from None
@@ -95,6 +100,9 @@ class Promise:
             yield "`privacy.joint: true` was promised"
         if lacking := len({*prior.tokens} - {*self.tokens}):
             yield f"`privacy.missing_tokens` lacks {lacking} texts that meant a missing value"
+        for name, rule in prior.rules.items():
+            if self.rules.get(name) != rule:
+                yield f"{name} was promised, and this config's policy has no such rule"
 
 
 def find_promise(target: "Target", records: "Storage") -> tuple[str, Promise | None]:
@@ -186,7 +194,18 @@ def make_promise(config: Config, schema: Schema) -> Promise:
         persons=_persons(config.unit, config.one_row_per_person, config.person.fold_case),
         joint=config.privacy.joint,
         tokens=tuple(sorted(map(_digest, config.privacy.missing_tokens))),
+        rules={} if config.policy is None else _digest_rules(config.policy),
     )
+
+
+def _digest_rules(policy: Policy) -> dict[str, str]:
+    """By rule: a digest of all but its words."""
+    digests = {}
+    for rule in spec_of(policy)["rules"]:
+        asked = {key: value for key, value in rule.items() if key not in ("says", "source")}
+        text = json.dumps(asked, sort_keys=True)
+        digests[f"rule {rule['id']} of policy {policy.name}"] = _digest(text)
+    return digests
 
 
 def _persons(unit: tuple[str, ...], one_row_per_person: str | bool, fold_case: bool) -> str:

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from anonlib.config.reading import parse
 from anonlib.errors import InputError
 from anonlib.privacy import CellCounts, PrivacyModel, SparseCounts
 from anonlib.privacy.alpha_k import AlphaK
@@ -19,7 +20,8 @@ from anonlib.privacy.l_diversity import LDiversity
 from anonlib.privacy.p_sensitive import PSensitive
 from anonlib.privacy.shares import reference_of
 from anonlib.privacy.t_closeness import TCloseness
-from anonlib.run.promise import DECLARED, Promise
+from anonlib.run.promise import DECLARED, Promise, make_promise
+from anonlib.table.schema import Schema
 
 MODELS: list[PrivacyModel] = [
     *(KAnonymity(k=k) for k in (2, 5, 10)),
@@ -82,6 +84,7 @@ FIRST = Promise(
     persons=DECLARED,
     joint=True,
     tokens=("t1", "t2"),
+    rules={"rule class-size of policy own": "d1"},
 )
 STRONGER: list[dict[str, Any]] = [
     {},
@@ -90,6 +93,7 @@ STRONGER: list[dict[str, Any]] = [
     {"models": (KAnonymity(k=30), LDiversity(l=3, attribute="s")), "owners": {}},
     {"persons": "column id"},
     {"tokens": ("t1", "t2", "t3")},
+    {"rules": {**FIRST.rules, "rule gate of policy own": "d2"}},
 ]
 WEAKER: list[dict[str, Any]] = [
     {"models": (KAnonymity(k=2), LDiversity(l=3, attribute="s"))},
@@ -105,6 +109,8 @@ WEAKER: list[dict[str, Any]] = [
     {"persons": "unit id"},
     {"joint": False},
     {"tokens": ("t1",)},
+    {"rules": {}},
+    {"rules": {"rule class-size of policy own": "d2"}},
 ]
 
 
@@ -125,7 +131,40 @@ def test_record_and_back() -> None:
     assert again.digest == FIRST.digest
     assert not [*again.weaknesses(FIRST)]
     assert not [*FIRST.weaknesses(again)]
-    for name in FIRST.to_dict():
+    without = Promise.from_dict({**FIRST.to_dict(), "rules": {}})  # as before there were policies
+    assert "rules" not in without.to_dict()
+    assert without.digest != FIRST.digest
+    for name in FIRST.to_dict().keys() - {"rules"}:
         content = {key: value for key, value in FIRST.to_dict().items() if key != name}
         with pytest.raises(InputError, match="damaged"):
             Promise.from_dict(content)
+
+
+def _promise(*rules: dict[str, Any]) -> Promise:
+    named = [
+        {"id": f"r{i}", "says": "It is so.", "source": "a law", **each}
+        for i, each in enumerate(rules)
+    ]
+    config = {
+        "source": {"format": "dataframe"},
+        "attributes": {"wage": {"role": "quasi_identifier", "scale": "continuous"}},
+        "one_row_per_person": True,
+        "privacy": {"models": [{"type": "k_anonymity", "k": 20}]},
+        "release": {"path": "out/people"},
+        **({"policy": {"name": "own", "title": "a policy", "rules": named}} if rules else {}),
+    }
+    return make_promise(parse(config), Schema(()))
+
+
+def test_rules_of_a_policy_are_promised() -> None:
+    size = {"type": "class_size", "at_least": 20}
+    model = {"type": "model", "any_of": [{"type": "k_anonymity", "k": 3}]}
+    first = _promise(size, model)
+    assert not [*_promise({**size, "says": "In other words."}, model).weaknesses(first)]
+    assert not [*_promise(size, model, {"type": "confirm"}).weaknesses(first)]
+    lacking = "rule r1 of policy own was promised, and this config's policy has no such rule"
+    assert [*_promise(size).weaknesses(first)] == [lacking]
+    weaker = {"type": "model", "any_of": [{"type": "k_anonymity", "k": 2}]}
+    assert [*_promise(size, weaker).weaknesses(first)] == [lacking]
+    assert len([*_promise().weaknesses(first)]) == 2
+    assert not [*first.weaknesses(_promise())]
