@@ -29,6 +29,7 @@ from anonlib.local.refusals import (
     refuse_unlisted,
 )
 from anonlib.privacy import Reference
+from anonlib.run.categories import Categories, order_categories
 from anonlib.run.content import judge_content
 from anonlib.run.feasible import disclosures, infeasible, joint_problems
 from anonlib.run.sample import take_sample
@@ -39,7 +40,7 @@ from anonlib.spark.digest import Digest, make_digest, sums, with_halves
 from anonlib.spark.tasks import fit_shuffles
 from anonlib.spark.translation import translate_errors
 from anonlib.spark.values import as_double, canonical, count_units
-from anonlib.table.encoding import Encoding, Values, fit_encoding, sort_categories
+from anonlib.table.encoding import Encoding, Values, fit_encoding
 from anonlib.table.schema import Column, Scale
 from anonlib.text import fold_text
 
@@ -119,7 +120,7 @@ def scan(source: Source, config: Config, prior_rows: DataFrame | None = None) ->
     return Scan(
         n_rows=digest.n_rows,
         n_missing={c.id: int(figures[f"{c.id}_missing"]) for c in source.schema.quasi_identifiers},
-        hashes=found.hashes,
+        hashes=found.categories.hashes,
         encodings=encodings,
         sample=found.sample,
         values=found.values,
@@ -145,7 +146,7 @@ def _scan_rows(
     rows, privacy, attributes = source.rows(), config.privacy, config.attributes
     sample = take_sample(rows, source.schema, n_rows, config.partition.sample_rows, config.seed)
     try:
-        categories, hashes = _categories(source, config, sample)
+        categories = _categories(source, config, sample)
     except ConfigError as error:
         raise ConfigError([*problems, *error.problems]) from None
     if problems:
@@ -161,7 +162,7 @@ def _scan_rows(
     ]
     if problems:
         raise InfeasibleError(problems)
-    return RowFacts(sample, categories, hashes, values, content)
+    return RowFacts(sample, categories, values, content)
 
 
 def require_readable(source: Source, missing_tokens: tuple[str, ...]) -> None:
@@ -261,16 +262,11 @@ def _unfit(source: Source, partition_by: tuple[str, ...]) -> Iterator[Problem]:
             )
 
 
-def _categories(
-    source: Source, config: Config, sample: pa.Table
-) -> tuple[dict[str, pa.Array], dict[str, Ints]]:
-    """By id: the sorted distinct values of each nominal and ordinal column, and their hashes.
-
-    Declared orders and hierarchies give the order. A declared value that does not occur has hash 0.
-    """
+def _categories(source: Source, config: Config, sample: pa.Table) -> Categories:
+    """The categories of nominal and ordinal columns. Raises ConfigError with what is wrong."""
     columns = [c for c in source.schema.columns if c.by_category]
     if not columns:
-        return {}, {}
+        return Categories({}, {})
     most, tokens = config.max_categories, config.privacy.missing_tokens
     # A column that is wrongly called nominal shows in the sample: its values are not collected.
     seen = {c: len(pc.unique(sample.column(c.id))) for c in columns}
@@ -279,22 +275,15 @@ def _categories(
     sets = [F.collect_set(_value(source, c)).alias(c.id) for c in columns]
     hashed = [F.transform(c.id, _hash).alias(f"{c.id}_hash") for c in columns]
     table = source.raw.agg(*sets).select("*", *hashed).toArrow()
-    problems, categories, hashes = [], {}, {}
-    for column in columns:
-        values = table.column(column.id).combine_chunks().flatten()
-        hash_of = table.column(f"{column.id}_hash").combine_chunks().flatten()
-        if len(values) > most:
-            problems.append(refuse_categories(column, most))
-        try:
-            categories[column.id] = sort_categories(column, values, tokens)
-        except ConfigError as error:
-            problems += error.problems
-            continue
-        place = pc.index_in(categories[column.id], value_set=values)
-        hashes[column.id] = hash_of.take(place).fill_null(0).to_numpy(zero_copy_only=False)
+
+    def list_all(name: str) -> pa.Array:
+        return table.column(name).combine_chunks().flatten()
+
+    found = {c.id: (list_all(c.id), list_all(f"{c.id}_hash")) for c in columns}
+    categories, problems = order_categories(source.schema, found, most, tokens)
     if problems:
         raise ConfigError(problems)
-    return categories, hashes
+    return categories
 
 
 def _hash(value: SparkColumn) -> SparkColumn:
@@ -375,5 +364,5 @@ def _encoding(column: Column, figures: dict[str, Any], facts: RowFacts) -> Encod
     missing = int(figures[f"{column.id}_missing"]) > 0
     ends = tuple(float(figures.get(f"{column.id}_{end}") or 0.0) for end in ("low", "high"))
     return fit_encoding(
-        column, values, missing, (ends[0], ends[1]), facts.categories.get(column.id)
+        column, values, missing, (ends[0], ends[1]), facts.categories.values.get(column.id)
     )

@@ -12,20 +12,19 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from anonlib.arrays import Ints
 from anonlib.config.model import Config
 from anonlib.errors import ConfigError, InfeasibleError, Problem
 from anonlib.local.content_rules import Content
 from anonlib.local.problems import judge_rows
 from anonlib.local.protected import list_values
-from anonlib.local.refusals import refuse_categories
 from anonlib.local.rows import name_type, to_plain_type
+from anonlib.run.categories import Categories, order_categories
 from anonlib.run.sample import list_sampled, take_first, with_sample_columns
 from anonlib.source import Source
 from anonlib.source.steady import require_same
 from anonlib.spark.digest import Digest
 from anonlib.table.columns import HIGH, LOW
-from anonlib.table.encoding import Values, sort_categories
+from anonlib.table.encoding import Values
 from anonlib.table.schema import Schema
 from anonlib.worker.task import person_codes
 
@@ -39,15 +38,13 @@ class RowFacts:
 
     Attributes:
         sample: As in `Scan`.
-        categories: By id: the sorted distinct values of each nominal and ordinal column.
-        hashes: By id: int64, Spark's hash of each category; 0 for one that does not occur.
+        categories: Of nominal and ordinal columns.
         values: As in `Scan`.
         content: The figures of the content gate.
     """
 
     sample: pa.Table
-    categories: dict[str, pa.Array]
-    hashes: dict[str, Ints]
+    categories: Categories
     values: dict[str, Values]
     content: Content
 
@@ -84,7 +81,8 @@ def scan_small_table(
     schema = source.schema
     rows = _fetch(source, config.seed)
     require_same(digest, _digest(rows))
-    categories, hashes, more = _list_categories(rows, schema, config)
+    most, tokens = config.max_categories, config.privacy.missing_tokens
+    categories, more = order_categories(schema, _find_values(rows, schema), most, tokens)
     if problems := [*problems, *more]:
         raise ConfigError(problems)
     table = pa.table({c.id: to_plain_type(c.name, rows.column(c.id)) for c in schema.columns})
@@ -98,7 +96,7 @@ def scan_small_table(
     if problems := [*judge_rows(table, schema, config, values, person), *more]:
         raise InfeasibleError(problems)
     sample = rows.select(list_sampled(schema))
-    return RowFacts(sample, categories, hashes, values, content)
+    return RowFacts(sample, categories, values, content)
 
 
 def _fetch(source: Source, seed: int) -> pa.Table:
@@ -117,27 +115,14 @@ def _as_words(rows: pa.Table, name: str) -> Any:
     return rows.column(name).to_numpy().view(np.uint64)
 
 
-def _list_categories(
-    rows: pa.Table, schema: Schema, config: Config
-) -> tuple[dict[str, pa.Array], dict[str, Ints], list[Problem]]:
-    """By id: the categories of columns, and their hashes; and what is wrong with them."""
+def _find_values(rows: pa.Table, schema: Schema) -> dict[str, tuple[pa.Array, pa.Array]]:
+    """By id of a column that has categories: its distinct values, and Spark's hash of each."""
     from anonlib.local.hashes import hash_values  # this imports numba
 
-    categories: dict[str, pa.Array] = {}
-    hashes: dict[str, Ints] = {}
-    problems: list[Problem] = []
-    most, tokens = config.max_categories, config.privacy.missing_tokens
+    found = {}
     for column in (c for c in schema.columns if c.by_category):
         values = pc.unique(rows.column(column.id)).drop_null()
         if pa.types.is_floating(values.type):
             values = values.filter(pc.invert(pc.is_nan(values)))
-        if len(values) > most:
-            problems.append(refuse_categories(column, most))
-        try:
-            ordered = sort_categories(column, values, tokens)
-        except ConfigError as error:
-            problems += error.problems
-            continue
-        there = pc.is_in(ordered, value_set=values).to_numpy(zero_copy_only=False)
-        categories[column.id], hashes[column.id] = ordered, np.where(there, hash_values(ordered), 0)
-    return categories, hashes, problems
+        found[column.id] = values, pa.array(hash_values(values))
+    return found
