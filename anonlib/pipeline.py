@@ -36,7 +36,7 @@ from anonlib.config.policies.judgement import judge_rules, narrow_policy, requir
 from anonlib.config.reading import GivenConfig, add_usual_measures, as_config
 from anonlib.config.resolve import bind_models
 from anonlib.errors import ConfigError, InfeasibleError, InputError, Problem
-from anonlib.evaluation import require_gates_of_releases
+from anonlib.evaluation import evaluate_case, require_gates_of_releases
 from anonlib.pages.output import read_certificate
 from anonlib.privacy.k_anonymity import KAnonymity
 from anonlib.progress import Progress
@@ -51,7 +51,7 @@ from anonlib.run.endings import (
     tell_published,
     waits,
 )
-from anonlib.run.evaluate import case_of, evaluate_case, table_of_figures
+from anonlib.run.evaluate import case_of, table_of_figures
 from anonlib.run.past import PriorRelease, look_back, open_past
 from anonlib.run.publish import Target, reader_notes
 from anonlib.run.purge import find_owed_purge, is_registered, purge
@@ -390,6 +390,9 @@ def _evaluate_published(run: Run, source: Source, scan: Scan, lease: Lease) -> R
         )
     work, progress = lease.work, run.progress
     case = case_of(config, source, scan, rows, n_released, work, progress)
+    evaluation = evaluate_case(
+        config.evaluate, config.gates, case, progress, spark=run.spark, guard=translate_errors
+    )
     result = ReleaseResult(
         run_id=run.run_id,
         outcome="evaluated",
@@ -398,7 +401,7 @@ def _evaluate_published(run: Run, source: Source, scan: Scan, lease: Lease) -> R
         n_suppressed=scan.n_rows - n_released,
         n_nobody=scan.n_nobody,
         audit=report,
-        evaluation=evaluate_case(config.evaluate, config.gates, case, progress),
+        evaluation=evaluation,
         policy=judge_rules(config, schema, report.smallest_class),
         table=run.target.path,
         table_version=run.target.version,

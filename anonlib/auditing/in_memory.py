@@ -87,7 +87,7 @@ def audit_in_memory(table: pa.Table, spec: AuditSpec) -> AuditReport:
         problems=sort_problems(problems, rows.n),
         sizes=tuple(sorted(sizes.items())),
         insensitive=insensitive_state(spec, checked=checked),
-        lone=_count_lone(table, rows, spec) if rows.n else {},
+        lone=count_lone(table, rows.keys, spec.shares, rows.mask) if rows.n else {},
     )
 
 
@@ -282,22 +282,34 @@ def _rare_combinations(rows: _Rows, k: int) -> list[Problem]:
     return problems
 
 
-def _count_lone(table: pa.Table, rows: _Rows, spec: AuditSpec) -> dict[str, int]:
+def count_lone(
+    table: pa.Table,
+    keys: RowNumbers,
+    shares: Mapping[str, int | None],
+    mask: npt.NDArray[np.bool_] | None = None,
+) -> dict[str, int]:
     """By column released as shares: rows known to be the only ones of their class with their value
-    (see `rules.lone`). All rows of a class have the same shares, so one row is enough."""
-    if not spec.shares:
+    (see `rules.lone`). All rows of a class have the same shares, so one row is enough.
+
+    Args:
+        table: The rows.
+        keys: The class of each row that is judged.
+        shares: As in `AuditSpec`.
+        mask: bool[n]. Which rows are judged; None for all.
+    """
+    if not shares:
         return {}
-    places = np.arange(table.num_rows) if rows.mask is None else np.flatnonzero(rows.mask)
-    some_row = np.empty(rows.keys.size, np.int64)
-    some_row[rows.keys.of_row] = places
-    n_rows = np.bincount(rows.keys.of_row, minlength=rows.keys.size)
+    places = np.arange(table.num_rows) if mask is None else np.flatnonzero(mask)
+    some_row = np.empty(keys.size, np.int64)
+    some_row[keys.of_row] = places
+    n_rows = np.bincount(keys.of_row, minlength=keys.size)
     found = {}
-    for name, steps in spec.shares.items():
+    for name, steps in shares.items():
         column = table.column(name).take(some_row).combine_chunks()
-        shares = pc.struct_field(pc.list_flatten(column), "share")
+        flat = pc.struct_field(pc.list_flatten(column), "share")
         lengths = pc.fill_null(pc.list_value_length(column), 0).to_numpy()
         lengths = np.where(column.is_null().to_numpy(zero_copy_only=False), 0, lengths)
-        share = shares.to_numpy(zero_copy_only=False)
+        share = flat.to_numpy(zero_copy_only=False)
         n = np.repeat(n_rows, lengths)
         if steps is None:
             alone = np.rint(share * n) == 1

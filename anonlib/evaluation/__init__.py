@@ -1,13 +1,16 @@
 """The findings of all measures on a release, and the verdicts of the config's gates."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from anonlib.config.model import EvaluateSection, Gate
-from anonlib.errors import ConfigError, GateError, Problem
-from anonlib.measure import Figure, Findings
+from anonlib.errors import AnonlibError, ConfigError, GateError, Problem, StorageError
+from anonlib.measure import Figure, Findings, Measure
+from anonlib.measure.case import Case
+from anonlib.progress import Progress
 
 
 @dataclass(frozen=True)
@@ -73,6 +76,49 @@ class Evaluation:
                 for judged in self.gates
             ],
         }
+
+
+def evaluate_case(
+    evaluate: EvaluateSection | None,
+    gates: tuple[Gate, ...],
+    case: Case,
+    progress: Progress,
+    *,
+    spark: Any = None,
+    guard: Callable[[str], AbstractContextManager[None]] | None = None,
+) -> Evaluation:
+    """Runs the measures, and judges the gates by their figures.
+
+    Args:
+        evaluate: The measures.
+        gates: The gates.
+        case: The release and its source.
+        progress: Hears of every measure.
+        spark: The session, if the case has one.
+        guard: Surrounds each measure, with a text that says where errors are from.
+    """
+    findings, seconds = {}, {}
+    for measure in () if evaluate is None else evaluate.measures:
+        stage = f"measure {measure.type}"
+        before = progress.seconds.get(stage, 0.0)
+        with progress.stage(stage, spark):
+            around = nullcontext() if guard is None else guard(stage)
+            findings[measure.type] = _measure(measure, case, around)
+        seconds[measure.type] = progress.seconds.get(stage, 0.0) - before  # without a shadow's
+    found = Evaluation(findings, seconds=seconds)
+    return replace(found, gates=tuple(judge(gate, found) for gate in gates))
+
+
+def _measure(measure: Measure, case: Case, guard: AbstractContextManager[None]) -> Findings:
+    """The findings of a measure. Its figures have no values if it can't be computed on this data or
+    config, for example for lack of persons to hold out."""
+    try:
+        with guard:
+            return measure.measure(case)
+    except StorageError:
+        raise
+    except AnonlibError as error:
+        return Findings(tuple(Figure(name, None, note=str(error)) for name in measure.names))
 
 
 def judge(gate: Gate, evaluation: Evaluation) -> GateVerdict:

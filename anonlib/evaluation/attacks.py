@@ -2,26 +2,20 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import ceil
 
-import numpy as np
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from anonlib.arrays import Ints
 from anonlib.evaluation.fold import fold
 from anonlib.evaluation.samples import is_held_out
 from anonlib.measure.attack_tables import OUT, PERSON, ROW, AttackTables
+from anonlib.measure.draws import ATTACKED, MODULUS, RELEASED_ROWS, SLACK, limit_size, list_persons
 from anonlib.measure.states import Count, Merge, States
 from anonlib.spark.values import row_hash
 from anonlib.table.columns import DEAL
 from anonlib.table.schema import Schema
 
-#: Persons and rows are drawn by hashes modulo this.
-MODULUS = 2**20
-#: Persons are drawn for so many times the attempts, since as many are there only on average.
-SLACK = 1.25
 _HASH = "__anonlib_person_hash"
 
 
@@ -43,8 +37,8 @@ class SparkTables(AttackTables):
     seed: int
 
     def sample(self, ids: Sequence[str], size: int) -> pa.Table:
-        place = F.pmod(F.xxhash64(F.lit(f"released rows {self.seed}"), ROW), F.lit(MODULUS))
-        some = self.released.where(place < _bound(size, self.n_released)).select(*ids, ROW)
+        place = F.pmod(F.xxhash64(F.lit(RELEASED_ROWS.format(self.seed)), ROW), F.lit(MODULUS))
+        some = self.released.where(place < limit_size(size, self.n_released)).select(*ids, ROW)
         return some.dropDuplicates([ROW]).toArrow().sort_by(ROW).combine_chunks()
 
     def fold_released(self, ids: Sequence[str], count: Count, merge: Merge) -> States:
@@ -86,10 +80,11 @@ def make_attack_tables(
         rows = rows.withColumn(PERSON, _shorten(F.col(_HASH)))
         n_persons = int(rows.agg(F.approx_count_distinct(_HASH)).collect()[0][0])
     place, wanted = F.pmod(_HASH, F.lit(MODULUS)), SLACK * attempts
-    bounds = (_bound(wanted, n_persons * share) for share in (holdout, 1 - holdout))
+    bounds = (limit_size(wanted, n_persons * share) for share in (holdout, 1 - holdout))
     drawn = rows.where(place < F.when(F.col(OUT), next(bounds)).otherwise(next(bounds)))
     table = drawn.select(*ids, DEAL, OUT, _HASH).toArrow().combine_chunks()
-    first = _find_first(table, one_each=bool(schema.unit))
+    hashed_persons, deal = (table.column(name).to_numpy() for name in (_HASH, DEAL))
+    first = list_persons(hashed_persons, deal, one_each=bool(schema.unit))
     out = table.column(OUT).to_numpy()[first]
     persons = table.select(ids)
     return SparkTables(
@@ -105,24 +100,9 @@ def make_attack_tables(
 def _person_hash(schema: Schema, seed: int) -> Column:
     """The hash that persons are drawn by; of equal rows, if each row is a person, the same."""
     persons = [F.col(id) for id in schema.unit] or [F.col(DEAL)]
-    return F.xxhash64(F.lit(f"attacked {seed}"), *persons)
+    return F.xxhash64(F.lit(ATTACKED.format(seed)), *persons)
 
 
 def _shorten(number: Column) -> Column:
     """The 52 highest bits, which a float64 holds."""
     return F.shiftrightunsigned(number, 12)
-
-
-def _bound(size: float, n: float) -> int:
-    """The bound of a hash modulo MODULUS below which about `size` of n are."""
-    return min(MODULUS, ceil(MODULUS * size / max(n, 1.0)))
-
-
-def _find_first(table: pa.Table, *, one_each: bool) -> Ints:
-    """int64. The places of rows in the order of their persons' hashes; the first row of each
-    person, if persons may have several."""
-    hashed, deal = (table.column(name).to_numpy() for name in (_HASH, DEAL))
-    order = np.lexsort((deal, hashed))
-    if one_each:
-        order = order[np.unique(hashed[order], return_index=True)[1]]
-    return order.astype(np.int64)

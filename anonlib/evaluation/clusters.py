@@ -1,6 +1,5 @@
 """k-means on tables of any size, and counts of rows by cluster."""
 
-import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -13,10 +12,8 @@ from anonlib.arrays import Floats, Ints
 from anonlib.errors import run_sanitized
 from anonlib.evaluation.distributed_learning import vectors
 from anonlib.measure.case import Part
-from anonlib.measure.features import Features, Sparse
-
-#: Starts of k-means in memory. The best result is used.
-STARTS = 10
+from anonlib.measure.centres import count_pairs, find_centres
+from anonlib.measure.features import Features
 
 
 @dataclass(frozen=True)
@@ -40,26 +37,8 @@ class ClusterModel:
         """float64[n_clusters, f]. The centres of rows; Spark ML may find fewer."""
         if self.in_spark:
             return self._of_all(part, features, seed)
-        return self._of_sample(features.matrix(part.sample, released=part.released), seed)
-
-    def _of_sample(self, x: Sparse, seed: int) -> Floats:
-        from sklearn.cluster import KMeans as Model
-        from sklearn.exceptions import ConvergenceWarning
-        from threadpoolctl import threadpool_limits
-
-        model = Model(
-            self.n_clusters,
-            n_init=STARTS,
-            max_iter=self.max_iter,
-            random_state=seed,
-            algorithm="lloyd",
-        )
-        # One thread, since sums depend on the number of threads. scikit-learn warns if there are
-        # fewer distinct rows than clusters. Then some centres are equal.
-        with threadpool_limits(1), warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            found: Floats = model.fit(x).cluster_centers_
-        return found
+        x = features.matrix(part.sample, released=part.released)
+        return find_centres(x, self.n_clusters, self.max_iter, seed)
 
     def _of_all(self, part: Part, features: Features, seed: int) -> Floats:
         from pyspark.ml.clustering import KMeans as Model
@@ -91,7 +70,7 @@ def contingencies(rows: DataFrame, features: Features, centres: Sequence[Floats]
         total = np.zeros((len(centres) - 1, width, width), np.int64)
         for batch in batches:
             table = pa.Table.from_batches([batch])
-            count = partial(_counts, table, features, centres, width)
+            count = partial(count_pairs, table, features, centres)
             total += run_sanitized("clustering rows", count)
         cells = np.flatnonzero(total)
         yield pa.RecordBatch.from_arrays(
@@ -103,20 +82,3 @@ def contingencies(rows: DataFrame, features: Features, centres: Sequence[Floats]
     for cell, n in counts:
         found.ravel()[cell] = n
     return [*found]
-
-
-def _counts(table: pa.Table, features: Features, centres: Sequence[Floats], width: int) -> Ints:
-    x = features.matrix(table, released=False)
-    first, *others = (find_nearest_centres(x, each) for each in centres)
-    pairs = [np.bincount(first * width + each, minlength=width**2) for each in others]
-    return np.stack(pairs).reshape(-1, width, width)
-
-
-def find_nearest_centres(x: Sparse, centres: Floats) -> Ints:
-    """int64[n]. The nearest centre of each row, the first of equally near ones.
-
-    A sparse product sums each row on its own, so the result does not depend on batches.
-    """
-    halves = (centres**2).sum(axis=1) / 2
-    found: Ints = np.argmax(x @ np.ascontiguousarray(centres.T) - halves, axis=1)
-    return found

@@ -16,6 +16,7 @@ from pyspark.sql import functions as F
 
 from anonlib.arrays import Ints
 from anonlib.errors import run_sanitized
+from anonlib.measure.draws import MODULUS, SAMPLE
 from anonlib.measure.examples import LearnTarget
 from anonlib.measure.features import Features
 from anonlib.measure.learners import Learner, TaskSize
@@ -42,8 +43,8 @@ def sample(rows: DataFrame, n_rows: int, size: int, seed: int) -> pa.Table:
         size: About the number of rows of the sample. If there are fewer rows, it has all.
         seed: The seed.
     """
-    seeded = F.xxhash64(F.lit(f"sample {seed}"), row_hash(rows))
-    share, by_chance = min(1.0, size / max(n_rows, 1)), F.pmod(_PLACE, F.lit(2**20)) / 2**20
+    seeded = F.xxhash64(F.lit(SAMPLE.format(seed)), row_hash(rows))
+    share, by_chance = min(1.0, size / max(n_rows, 1)), F.pmod(_PLACE, F.lit(MODULUS)) / MODULUS
     counts = rows.groupBy(*rows.columns).agg(F.count("*").alias(_COUNT))
     counts = counts.withColumn(_PLACE, seeded)
     kept = F.floor(F.col(_COUNT) * F.lit(share) + by_chance)

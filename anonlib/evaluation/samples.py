@@ -1,38 +1,37 @@
 """Samples of a source: rows to attack, persons to hold out, and pairs of original and released
 rows."""
 
-import numpy as np
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from anonlib.measure.draws import (
+    HELD_OUT,
+    MAX_PAIRS,
+    MODULUS,
+    PAIRS,
+    limit_pairs,
+    limit_share,
+    match_links,
+)
 from anonlib.spark.values import row_hash
 from anonlib.table.columns import DEAL, HELD, LINK, NO_LINK, key_links
 from anonlib.table.schema import Schema
 
-#: Most pairs of an original and a released row for an attack.
-MAX_PAIRS = 10_000
 _PLACE, _RANK, _COUNT = "__anonlib_place", "__anonlib_rank", "__anonlib_count"
 
 
 def is_sampled(n_rows: int) -> Column:
-    """Whether a row is in the sample for attacks, by its hash.
-
-    The sample aims at 97 % of MAX_PAIRS rows. It may have more than MAX_PAIRS rows by chance, if
-    rows repeat, or if the table has more than about 3 * 10^8 rows, since the share is rounded up to
-    a multiple of 2^-20.
-    """
-    modulus = 2**20
-    share = min(modulus, 0.97 * modulus * MAX_PAIRS / max(n_rows, 1))
-    return F.pmod(F.xxhash64(F.lit("pairs"), DEAL), F.lit(modulus)) < int(np.ceil(share))
+    """Whether a row is in the sample for attacks, by its hash (`limit_pairs`)."""
+    return F.pmod(F.xxhash64(F.lit(PAIRS), DEAL), F.lit(MODULUS)) < limit_pairs(n_rows)
 
 
 def is_held_out(schema: Schema, seed: int, share: float) -> Column:
     """Whether the person of a row is held out. It is the same for all rows of a person."""
     persons = [F.col(id) for id in schema.unit] or [F.col(DEAL)]
     nulls = [column.isNull() for column in persons]
-    place = F.pmod(F.xxhash64(F.lit(f"held out {seed}"), *nulls, *persons), F.lit(2**20))
-    return place < int(share * 2**20)
+    hashed = F.xxhash64(F.lit(HELD_OUT.format(seed)), *nulls, *persons)
+    return F.pmod(hashed, F.lit(MODULUS)) < limit_share(share)
 
 
 def pair(
@@ -60,7 +59,7 @@ def pair(
     if len(links) == MAX_PAIRS:
         ours = _of(ours, links)
     found = ours.orderBy(_PLACE).drop(_PLACE).toArrow()
-    left, right = _match(links, found.column(LINK))
+    left, right = match_links(links, found.column(LINK))
     return theirs.take(left).drop([DEAL]), found.take(right).drop([LINK])
 
 
@@ -72,19 +71,3 @@ def _of(ours: DataFrame, links: pa.Array) -> DataFrame:
     rank = F.row_number().over(Window.partitionBy(LINK).orderBy(_PLACE))
     of_these = ours.join(F.broadcast(wanted), LINK).withColumn(_RANK, rank)
     return of_these.where(F.col(_RANK) <= F.col(_COUNT)).drop(_RANK, _COUNT)
-
-
-def _match(theirs: pa.Array, ours: pa.ChunkedArray) -> tuple[pa.Array, pa.Array]:
-    """The places of equal hashes on both sides, in the order of the first side. Each place is used
-    once. Rows with equal hashes are equal in all that the run reads, so any of them may be paired.
-    """
-    left, right = theirs.to_numpy(), ours.to_numpy()
-    first, second = np.argsort(left, kind="stable"), np.argsort(right, kind="stable")
-    left, right = left[first], right[second]
-    among = np.arange(len(right)) - np.searchsorted(right, right)
-    place = np.searchsorted(left, right) + among
-    there = place < np.searchsorted(left, right, side="right")
-    mine, other = first[place[there]], second[there]
-    # Keyed hashes differ between runs. Figures must be repeatable, so they can't use that order.
-    order = np.argsort(mine)[:MAX_PAIRS]
-    return pa.array(mine[order]), pa.array(other[order])

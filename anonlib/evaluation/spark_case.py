@@ -87,6 +87,7 @@ class SparkCase(Case):
     least_cost: int | None = None
     fits: Mapping[str, Any] = field(default_factory=dict, repr=False)
     cache: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
+    has_spark: bool = True
 
     @classmethod
     def of(cls, config: Config, schema: Schema, **rest: Any) -> "SparkCase":

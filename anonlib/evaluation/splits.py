@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame
 
 from anonlib.evaluation import distributed_learning as distributed
 from anonlib.measure import examples as in_memory
-from anonlib.measure.case import Comparison, Part, Parts
+from anonlib.measure.case import Comparison, Part, Parts, score_learners
 from anonlib.measure.examples import LearnTarget
 from anonlib.measure.features import Features
 from anonlib.measure.learners import Learner
@@ -65,13 +65,4 @@ def learn(
             )
             return stack.enter_context(made)
 
-        train, raw, test = (view(part) for part in parts[:3])
-        raw_test = test if parts.raw_test is parts.test else view(parts.raw_test)
-        trials = [
-            Comparison(
-                engine.fit_and_score(learner, train, test, **how),
-                engine.fit_and_score(learner, raw, raw_test, **how),
-            )
-            for learner in learners
-        ]
-        return engine.baseline(raw, raw_test, n_classes=target.n_classes), trials
+        return score_learners(engine, parts, view, learners, **how)

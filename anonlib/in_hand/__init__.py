@@ -20,6 +20,7 @@ from anonlib.config.policies.judgement import require_policy, require_rules
 from anonlib.config.reading import GivenConfig, as_config
 from anonlib.config.summary import digest_config, software, summarize_config, summarize_use
 from anonlib.errors import ConfigError, InputError, without_cause
+from anonlib.evaluation import Evaluation, require_gates_of_releases
 from anonlib.evaluation.published_spec import CONTROLLERS, make_auditable_spec
 from anonlib.in_hand.proof import audit_release, require_harmless
 from anonlib.local.arguments import Arguments, config_from_arguments, name_arguments
@@ -57,6 +58,8 @@ class Release:
         notes: What was guessed, what is not in the release, what to look at.
         config: The config of the release. `config_yaml` is its text, for a file.
         record: The private record of the release, as `report` shows it.
+        evaluation: What the measures of `evaluate` found, and the verdicts of gates; None without
+            `evaluate`.
     """
 
     table: Any
@@ -66,6 +69,7 @@ class Release:
     notes: tuple[str, ...]
     config: Config
     record: Mapping[str, Any] = field(repr=False)
+    evaluation: Evaluation | None = None
 
     @property
     def config_yaml(self) -> str:
@@ -148,6 +152,8 @@ class Release:
         for name in ("sse", "ncp", "nllm"):
             if (loss := self.losses.get(name)) is not None:
                 yield f"loss {name}", f"{loss:.4g}"
+        for judged in () if self.evaluation is None else self.evaluation.gates:
+            yield "gate passed", judged.text
         for name, value in self.risk.items():
             yield RISKS[name], f"{value:.4g}"
         for note in self.notes:
@@ -222,6 +228,7 @@ def anonymize(
         ConfigError: The config is not valid, does not fit the table, or does not keep its policy.
         InfeasibleError: The models can't hold, or a column shows who a person is.
         AuditError: A model does not hold.
+        GateError: A figure is outside its gate.
 
     Example:
         anonlib.anonymize(
@@ -373,7 +380,8 @@ def _release_in_spark(data: Any, config: GivenConfig | None, arguments: Argument
     record |= summarize_use(chosen.accountability, chosen.context)
     risk = _value_risk(result.audit, chosen)
     notes = (*notes, *result.notes)
-    return Release(table, result.audit, result.losses, risk, notes, chosen, record)
+    found = result.evaluation
+    return Release(table, result.audit, result.losses, risk, notes, chosen, record, found)
 
 
 def _read(
@@ -410,17 +418,24 @@ def _read(
 def _release_in_memory(
     data: Any, whole_config: GivenConfig | None, arguments: Arguments
 ) -> Release:
+    from anonlib.in_hand.measuring import evaluate_release, make_case, mark_rows
     from anonlib.local.engine import make_release
+    from anonlib.worker.marks import marks_of
 
     if problems := [*find_accounts()]:
         raise ConfigError(problems)
     config, notes, rows = _read(data, whole_config, arguments)
     require_reviewed(config.review)
     require_current(config.context)
+    require_gates_of_releases(config.gates, config.evaluate)
     require_harmless(rows, config)
-    release = make_release(rows, config, secrets.token_bytes(32))
+    marks = marks_of(config.evaluate)
+    rows = mark_rows(rows, config.seed, marks)
+    release = make_release(rows, config, secrets.token_bytes(32), marks)
     report = audit_release(release, rows, config)
     rules = require_rules(config, rows.schema, report.smallest_class or 0)
+    case = make_case(release, rows, config, marks.link_key)
+    evaluation, overview = evaluate_release(case, config)
     # The kernel's order tells of the source, and so does the source's own.
     order = pa.array(np.random.default_rng().permutation(release.table.num_rows))
     schema = rows.schema
@@ -428,8 +443,11 @@ def _release_in_memory(
     notes = (*notes, *schema.notes, *_note(rows, config), *release.notes)
     record = _make_record(release, rows, report, config, notes)
     record["policy"] = [asdict(verdict) for verdict in rules]
+    record["overview"] = asdict(overview)
+    record["evaluation"] = evaluation and evaluation.to_dict()
     risk = _value_risk(report, config)
-    return Release(like(released, data), report, release.losses, risk, notes, config, record)
+    table = like(released, data)
+    return Release(table, report, release.losses, risk, notes, config, record, evaluation)
 
 
 def _note(rows: "Rows", config: Config) -> Iterator[str]:
@@ -469,7 +487,6 @@ def _make_record(
         "audit": report.to_dict(),
         "losses": release.losses,
         "losses_by_column": release.losses_by_column,
-        "overview": asdict(release.overview),
         "notes": list(notes),
         "config_sha256": digest_config(config),
         "settings": summarize_config(config),

@@ -1,33 +1,35 @@
 """Makes a release in memory as a run in Spark makes it: the same sample, encodings, tree,
 blocks and worker. The audit is elsewhere (`anonlib.auditing`)."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from anonlib.arrays import MISSING, Floats, Ints
+from anonlib.arrays import Floats, Ints
 from anonlib.config.model import Config, PartitionSection
 from anonlib.errors import ConfigError, Problem
 from anonlib.local.limits import refuse_large, refuse_thin
 from anonlib.local.protected import require_values
 from anonlib.local.rows import Rows
 from anonlib.local.table import fit_column, number_classes
-from anonlib.measure import Findings
-from anonlib.measure.cell_sums import split_by_cost
 from anonlib.measure.fidelity.overview import Overview
+from anonlib.measure.states import States
 from anonlib.partition import Sample, send_rows
 from anonlib.partition.chain import grow
 from anonlib.partition.tuples import TuplesPartitioner
 from anonlib.partition.units import BLOCKS_PER_UNIT, IN_TASK, find_heavy, group_leaves
 from anonlib.table.block import Block, part
-from anonlib.table.columns import BLOCK, HASH, HIGH, LOW, TUPLE
+from anonlib.table.columns import BLOCK, HASH, HIGH, LINK, LOW, TUPLE, key_links
 from anonlib.table.encoding import Encoding, fit_encoding
 from anonlib.table.schema import Schema
 from anonlib.worker.cell_counts import CellStates, make_counter, merge_counts, read_counts
 from anonlib.worker.losses import describe_losses, value_losses, value_losses_by_column
+from anonlib.worker.marks import NO_MARKS, Marks
 from anonlib.worker.setup import TableFit, make_task, output_schema
-from anonlib.worker.task import Task, anonymize_blocks, person_codes, to_block
+from anonlib.worker.task import Task, anonymize_blocks, to_block
 from anonlib.worker.tuple_search import CHECK, COUNT, SUMMARY, Bounds, search
 
 #: The column with the place of each row in the order of the seeded hash.
@@ -39,13 +41,16 @@ class MemoryRelease:
     """A release in memory that no audit has seen yet.
 
     Attributes:
-        table: The released columns by id, and TOKEN if there is a unit. The order of rows is that
-            of the kernel: it tells of the source, and must not be shown.
+        table: The released columns by id, TOKEN if there is a unit, and the columns that measures
+            need (`Marks`). The order of rows is that of the kernel: it tells of the source, and
+            must not be shown.
         n_blocks: Blocks.
         n_cells: Cells.
         losses: By metric: its value; None if it is not defined.
         losses_by_column: By metric and numeric column: the value.
-        overview: The distribution of every column, before and after.
+        encodings: The encodings of the quasi-identifiers.
+        counts: By type of measure: what was counted in the cells.
+        fits: By type of measure: what it fitted to the whole table.
         notes: What the metrics say about their figures.
     """
 
@@ -54,11 +59,15 @@ class MemoryRelease:
     n_cells: int
     losses: dict[str, float | None]
     losses_by_column: dict[str, dict[str, float]]
-    overview: Findings
+    encodings: tuple[Encoding, ...]
+    counts: Mapping[str, States]
+    fits: Mapping[str, Any]
     notes: tuple[str, ...]
 
 
-def make_release(rows: Rows, config: Config, token_key: bytes) -> MemoryRelease:
+def make_release(
+    rows: Rows, config: Config, token_key: bytes, marks: Marks = NO_MARKS
+) -> MemoryRelease:
     """Anonymizes the rows of a table in memory.
 
     The released rows are those of a release in Spark. There is one exception: where a block fails
@@ -70,6 +79,8 @@ def make_release(rows: Rows, config: Config, token_key: bytes) -> MemoryRelease:
         rows: The rows, as `read_rows` gives them.
         config: The config.
         token_key: The key of the tokens of persons.
+        marks: What measures need. The rows have LINK and HELD, if links and persons held out are
+            among it.
 
     Raises:
         ConfigError: The config does not fit the rows: their number, or the categories of a column.
@@ -78,10 +89,15 @@ def make_release(rows: Rows, config: Config, token_key: bytes) -> MemoryRelease:
     """
     table, schema = rows
     table_fit = _fit(table, schema, config)
-    task = make_task(config, schema, table_fit, output_schema(schema))
+    output = output_schema(schema, pairs=bool(marks.link_key), marks_held_out=bool(marks.share))
     sample = table.slice(0, config.partition.sample_rows)
-    counter = make_counter(Overview(), schema, table_fit.encodings, sample)
-    task = replace(task, token_key=token_key, counters=(counter,))
+    counting = marks.counting or (Overview(),)
+    task = replace(
+        make_task(config, schema, table_fit, output),
+        token_key=token_key,
+        link_key=marks.link_key,
+        counters=tuple(make_counter(m, schema, table_fit.encodings, sample) for m in counting),
+    )
     if config.partition.by_tuples:
         return _search_tuples(table, schema, config, task)
     return _release_blocks(table, schema, config, task)
@@ -132,15 +148,8 @@ def _release_blocks(table: pa.Table, schema: Schema, config: Config, task: Task)
     if totals.failed:
         dealt = ordered.append_column(BLOCK, pa.array(_merge(block, leaf), pa.int32()))
         released, totals = anonymize_blocks(dealt, task)
-    return MemoryRelease(
-        released,
-        totals.n_blocks,
-        totals.n_cells,
-        value_losses(task, totals.states),
-        value_losses_by_column(task, totals.states, schema),
-        _overview(table, schema, config, task, totals.counts),
-        describe_losses(task, totals.states),
-    )
+    made = totals.n_blocks, totals.n_cells
+    return _describe(released, *made, task, schema, totals.states, totals.counts)
 
 
 def _plan(
@@ -209,25 +218,31 @@ def _search_tuples(table: pa.Table, schema: Schema, config: Config, task: Task) 
     columns = {
         n: found.column(n).take(its) if n in ids else kept.column(n) for n in task.output.names
     }
+    if LINK in columns:
+        columns[LINK] = key_links(columns[LINK], task.link_key)
     states: list[Floats] = [np.array(state, np.float64) for state in summary["states"]]
+    released, counts = pa.table(columns, schema=task.output), read_counts(summary["counts"])
+    return _describe(released, 1, summary["n_cells"], task, schema, states, counts)
+
+
+def _describe(
+    released: pa.Table,
+    n_blocks: int,
+    n_cells: int,
+    task: Task,
+    schema: Schema,
+    states: Sequence[Floats],
+    counts: CellStates,
+) -> MemoryRelease:
+    """The release, with what metrics and measures made of its cells."""
     return MemoryRelease(
-        pa.table(columns, schema=task.output),
-        1,
-        summary["n_cells"],
-        value_losses(task, states),
-        value_losses_by_column(task, states, schema),
-        _overview(table, schema, config, task, read_counts(summary["counts"])),
-        describe_losses(task, states),
+        table=released,
+        n_blocks=n_blocks,
+        n_cells=n_cells,
+        losses=value_losses(task, states),
+        losses_by_column=value_losses_by_column(task, states, schema),
+        encodings=task.encodings,
+        counts=merge_counts(task.counters, [counts]),
+        fits={counter.measure["type"]: counter.fit for counter in task.counters},
+        notes=describe_losses(task, states),
     )
-
-
-def _overview(
-    table: pa.Table, schema: Schema, config: Config, task: Task, counts: CellStates
-) -> Findings:
-    """The overview of a release, from what its cells were counted for."""
-    states = merge_counts(task.counters, [counts])[Overview.type]
-    sums = {name: split_by_cost(state, None) for name, state in states.items()}
-    person = person_codes([table.column(id).combine_chunks() for id in schema.unit])
-    known = np.ones(1, np.int64) if person is None else person[person != MISSING]
-    most = int(np.unique(known, return_counts=True)[1].max(initial=1))
-    return Overview().describe(schema, task.counters[0].fit, sums, max(1, config.k * most))

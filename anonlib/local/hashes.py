@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.types as types
 
 from anonlib.arrays import Bools, Ints
@@ -71,7 +72,6 @@ def hash_rows(columns: Sequence[pa.Array], seed: int = SEED) -> Ints:
     Raises:
         InputError: A column is of a type that Spark has not, or that is not hashed here.
     """
-    columns = [_simplify(column) for column in columns]
     nulls = [column.is_null().to_numpy(zero_copy_only=False) for column in columns]
     state = np.full(len(columns[0]), seed % 2**64, np.uint64)
     none = np.zeros(len(state), np.bool_)
@@ -79,24 +79,57 @@ def hash_rows(columns: Sequence[pa.Array], seed: int = SEED) -> Ints:
     with np.errstate(over="ignore"):
         for null in nulls:
             mix_words(state, null.astype(np.uint64), none, False)
-        for column, null in zip(columns, nulls, strict=True):
-            _mix(state, column, null)
+        for column in columns:
+            _mix(state, column)
     return state.view(np.int64)
 
 
-def hash_values(values: pa.Array) -> Ints:
+def hash_values(values: pa.Array, seed: int = SEED) -> Ints:
     """int64[n]. The hash of each value: what Spark gives for `F.xxhash64(values)`.
+
+    seed: Of 64 bits: the hash of what comes before the values.
 
     Raises InputError for a type that Spark has not, or that is not hashed here.
     """
-    values = _simplify(values)
-    state = np.full(len(values), SEED, np.uint64)
+    state = np.full(len(values), seed % 2**64, np.uint64)
     with np.errstate(over="ignore"):
-        _mix(state, values, values.is_null().to_numpy(zero_copy_only=False))
+        _mix(state, values)
     return state.view(np.int64)
 
 
-def _mix(state: Words, column: pa.Array, null: Bools) -> None:
+def hash_text(text: str) -> int:
+    """The hash of a text, as the seed of what comes after it."""
+    return int(hash_values(pa.array([text]))[0])
+
+
+def _mix(state: Words, column: pa.Array) -> None:
+    """Takes a column into the rows' hashes, which are replaced. Nested values are hashed part by
+    part, as in Spark."""
+    kind = column.type
+    if types.is_struct(kind):
+        for i in range(kind.num_fields):
+            _mix(state, pc.struct_field(column, [i]))  # null where the struct is
+        return
+    if any(check(kind) for check in (types.is_list, types.is_large_list)):
+        _mix_lists(state, column)
+        return
+    column = _simplify(column)
+    _mix_plain(state, column, column.is_null().to_numpy(zero_copy_only=False))
+
+
+def _mix_lists(state: Words, column: pa.Array) -> None:
+    """Takes the elements of lists into the rows' hashes, one place after the other."""
+    lengths = pc.fill_null(pc.list_value_length(column), 0).to_numpy().astype(np.int64)
+    elements = pc.list_flatten(column)
+    start = np.cumsum(lengths) - lengths
+    for place in range(int(lengths.max(initial=0))):
+        rows = np.flatnonzero(lengths > place)
+        some = state[rows]
+        _mix(some, elements.take(pa.array(start[rows] + place)))
+        state[rows] = some
+
+
+def _mix_plain(state: Words, column: pa.Array, null: Bools) -> None:
     """Takes a column into the rows' hashes, which are replaced."""
     if column.type in PLAIN:
         mix_words(state, _words(column), null, PLAIN[column.type][1])

@@ -73,8 +73,6 @@ def find_unsupported(config: Config) -> Iterator[Problem]:
         "release.register": release.catalog_table is not None,
         "accountability": config.accountability != nobody,
         "events": config.events is not None,
-        "evaluate": config.evaluate is not None,
-        "gates": bool(config.gates),
         "partition.steps": config.partition.controller is not None,
         "privacy.suppress": config.privacy.suppress == "costliest",
     }

@@ -1,7 +1,8 @@
-"""The case: a release beside its source, as measures see it. It does their work in Spark."""
+"""The case: a release beside its source, as measures see it. It does their work in Spark, or in
+memory."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -20,8 +21,6 @@ from anonlib.table.encoding import Encoding
 from anonlib.table.schema import Column, Scale, Schema
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
     from anonlib.measure.attack_tables import AttackTables
 
 
@@ -56,13 +55,14 @@ class Part:
     """Rows to fit a model to or to test it on.
 
     Attributes:
-        rows: The rows, with the requested columns, named by id.
+        rows: The rows, with the requested columns, named by id: a DataFrame in Spark; in memory an
+            Arrow table.
         released: Whether they are released rows, else original ones.
         n: The number of rows.
         sample: All rows, or a sample of about the requested size, in a fixed order.
     """
 
-    rows: "DataFrame"
+    rows: Any
     released: bool
     n: int
     sample: pa.Table
@@ -100,6 +100,42 @@ class Comparison(NamedTuple):
 
     released: Scores
     raw: Scores
+
+
+def score_learners(
+    engine: Any,
+    parts: Parts,
+    view: Callable[[Part], Any],
+    learners: Sequence[Learner],
+    *,
+    n_classes: int,
+    seed: int,
+) -> tuple[Scores, list[Comparison]]:
+    """Scores models that learn from the release and from original rows.
+
+    Args:
+        engine: What fits models: `anonlib.measure.examples`, or the module of another engine with
+            its functions.
+        parts: The parts to learn from and to test on.
+        view: Makes examples of a part, as the engine takes them.
+        learners: The kinds of models.
+        n_classes: Classes of the target; 0 for numbers.
+        seed: The seed of the models.
+
+    Returns:
+        The scores without a model, and the scores of each kind of model.
+    """
+    train, raw, test = (view(part) for part in parts[:3])
+    raw_test = test if parts.raw_test is parts.test else view(parts.raw_test)
+    how = {"n_classes": n_classes, "seed": seed}
+    trials = [
+        Comparison(
+            engine.fit_and_score(learner, train, test, **how),
+            engine.fit_and_score(learner, raw, raw_test, **how),
+        )
+        for learner in learners
+    ]
+    return engine.baseline(raw, raw_test, n_classes=n_classes), trials
 
 
 class CellSums(NamedTuple):
@@ -143,8 +179,10 @@ class Case(ABC):
 
     Attributes:
         schema: The columns.
-        source: The rows to release, with the schema's types. In quasi-identifiers, NaN is null.
-        released: The released rows.
+        source: The rows to release, with the schema's types: a DataFrame, or an Arrow table. In
+            quasi-identifiers, NaN is null.
+        released: The released rows, as the source.
+        has_spark: Whether Spark ML is there. In memory it is not.
         n_source: Rows of the source.
         n_released: Rows of the release.
         k: The persons that every class must have; 0 without k-anonymity.
@@ -158,8 +196,9 @@ class Case(ABC):
     """
 
     schema: Schema
-    source: "DataFrame"
-    released: "DataFrame"
+    source: Any
+    released: Any
+    has_spark: bool
     n_source: int
     n_released: int
     k: int

@@ -28,7 +28,7 @@ class Categories:
 
 def order_categories(
     schema: Schema,
-    found: Mapping[str, tuple[pa.Array, pa.Array]],
+    values_of: Mapping[str, tuple[pa.Array, pa.Array]],
     most: int,
     missing_tokens: tuple[str, ...],
 ) -> tuple[Categories, list[Problem]]:
@@ -36,7 +36,7 @@ def order_categories(
 
     Args:
         schema: The columns.
-        found: By id of a column: its distinct values, and int64 the hash of each.
+        values_of: By id of a column: its distinct values, and int64 the hash of each.
         most: The most categories that a column may have.
         missing_tokens: Texts that mean a missing value.
 
@@ -45,7 +45,7 @@ def order_categories(
     """
     ordered = Categories({}, {})
     problems: list[Problem] = []
-    for id, (values, hash_of) in found.items():
+    for id, (values, hash_of) in values_of.items():
         column = schema.by_id(id)
         if len(values) > most:
             problems.append(refuse_categories(column, most))

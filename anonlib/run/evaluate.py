@@ -1,9 +1,7 @@
-"""Measures a release: runs the measures of the config, judges the gates, and writes the table of
-figures."""
+"""The case of a run, and the table of figures."""
 
 import datetime
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import cache
 
 from pyspark.sql import DataFrame, SparkSession
@@ -11,26 +9,22 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from anonlib.config.keys import new_token_key
-from anonlib.config.model import Config, EvaluateSection, Gate
-from anonlib.errors import AnonlibError, StorageError
-from anonlib.evaluation import Evaluation, judge
+from anonlib.config.model import Config
 from anonlib.evaluation.samples import is_held_out
 from anonlib.evaluation.spark_case import SparkCase
-from anonlib.measure import Figure, Findings, Measure
-from anonlib.measure.cell_sums import CellMeasure
-from anonlib.measure.fidelity.overview import Overview
+from anonlib.measure import Figure
 from anonlib.measure.states import States
 from anonlib.progress import Progress, SilentProgress
 from anonlib.run.account import spell_path
 from anonlib.run.result import ReleaseResult
 from anonlib.run.scan import Scan, scan
-from anonlib.run.staging import Marks, Place, stage_release
+from anonlib.run.staging import Place, stage_release
 from anonlib.run.suppression import find_least_cost
 from anonlib.source import Source
 from anonlib.spark.private_table import PrivateTable
-from anonlib.spark.translation import translate_errors
 from anonlib.table.columns import COST
 from anonlib.worker.cell_counts import CellCounter
+from anonlib.worker.marks import NO_MARKS
 
 #: The table of figures: a row for each figure of each run.
 METRICS = T.StructType(
@@ -49,46 +43,6 @@ METRICS = T.StructType(
         T.StructField("config_sha256", T.StringType()),
     ]
 )
-
-
-def marks_of(evaluate: EvaluateSection | None) -> Marks:
-    """What the measures of a config need of staging, and the overview of its columns. Links have a
-    fresh key, which is never written."""
-    measures = () if evaluate is None else evaluate.measures
-    counting = {each.type: each for each in measures if isinstance(each, CellMeasure)}
-    return Marks(
-        link_key=new_token_key() if any(measure.needs_pairs for measure in measures) else b"",
-        share=max((measure.held_out for measure in measures), default=0.0),
-        counting=tuple({Overview.type: Overview(), **counting}.values()),
-    )
-
-
-def evaluate_case(
-    evaluate: EvaluateSection | None, gates: tuple[Gate, ...], case: SparkCase, progress: Progress
-) -> Evaluation:
-    """Runs the measures, and judges the gates by their figures."""
-    findings, seconds = {}, {}
-    spark = case.released.sparkSession
-    for measure in () if evaluate is None else evaluate.measures:
-        stage = f"measure {measure.type}"
-        before = progress.seconds.get(stage, 0.0)
-        with progress.stage(stage, spark):
-            findings[measure.type] = _measure(measure, case)
-        seconds[measure.type] = progress.seconds.get(stage, 0.0) - before  # without a shadow's
-    found = Evaluation(findings, seconds=seconds)
-    return replace(found, gates=tuple(judge(gate, found) for gate in gates))
-
-
-def _measure(measure: Measure, case: SparkCase) -> Findings:
-    """The findings of a measure. Its figures have no values if it can't be computed on this data or
-    config, for example for lack of persons to hold out."""
-    try:
-        with translate_errors(f"measure {measure.type}"):
-            return measure.measure(case)
-    except StorageError:
-        raise
-    except AnonlibError as error:
-        return Findings(tuple(Figure(name, None, note=str(error)) for name in measure.names))
 
 
 def case_of(
@@ -155,7 +109,9 @@ def _shadow_of(
             keys = new_token_key(), new_token_key()
             names = {column.id: column.name for column in source.schema.released}
             place = Place(f"{work}/shadow-{share:g}", names, "shadow")
-            staging = stage_release(train, scanned, config, place, *keys, Marks(), SilentProgress())
+            staging = stage_release(
+                train, scanned, config, place, *keys, NO_MARKS, SilentProgress()
+            )
             least = find_least_cost(
                 config.privacy, staging.rows, scanned.n_rows, staging.plan.n_rows
             )

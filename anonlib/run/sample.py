@@ -19,11 +19,17 @@ def take_sample(rows: DataFrame, schema: Schema, n_rows: int, size: int, seed: i
     are those of `list_sampled`."""
     names = list_sampled(schema)
     rows = with_sample_columns(rows, schema, seed).select(*names, SEEDED)
-    if n_rows > size:
-        # A little more than `size`, so that chance can't leave the sample too small.
-        bound = -(2**63) + int(2**64 * min(1.0, 1.1 * size / n_rows + 1e-6))
-        rows = rows.where(F.col(SEEDED) < F.lit(bound))
+    limit = limit_sample(size, n_rows)
+    if limit is not None:
+        rows = rows.where(F.col(SEEDED) < F.lit(limit))
     return take_first(rows.toArrow(), size).select(names)
+
+
+def limit_sample(size: int, n_rows: int) -> int | None:
+    """The seeded hash, of 64 bits, below which a little more than `size` of n_rows rows are, so
+    that chance can't leave the sample too small. None if all rows are needed."""
+    share = 1.1 * size / n_rows + 1e-6
+    return int(2**64 * share) - 2**63 if share < 1.0 else None
 
 
 def list_sampled(schema: Schema) -> list[str]:

@@ -14,7 +14,6 @@ from anonlib.config.model import Config, ReleaseSection, SparkSection
 from anonlib.errors import run_sanitized
 from anonlib.evaluation.samples import is_held_out, is_sampled
 from anonlib.kernels.discriminant import class_moments
-from anonlib.measure.cell_sums import CellMeasure
 from anonlib.progress import Progress
 from anonlib.run.block_plan import plan_blocks
 from anonlib.run.data_files import DataFiles, count_files, order_in_files, write_files
@@ -30,24 +29,9 @@ from anonlib.table.block import ClassMoments
 from anonlib.table.columns import DEAL, HASH, HELD, LINK, NO_LINK
 from anonlib.table.schema import Schema
 from anonlib.worker.cell_counts import make_counter
+from anonlib.worker.marks import NO_MARKS, Marks
 from anonlib.worker.setup import TableFit, make_task, output_schema
 from anonlib.worker.task import Task, Totals, to_block
-
-
-@dataclass(frozen=True)
-class Marks:
-    """What measures need of staging: private columns that lead from staged rows back to the source,
-    and counts of cells.
-
-    Attributes:
-        link_key: Key of LINK, which a sample of the rows gets; empty for no links.
-        share: The share of persons that HELD marks; 0 for none.
-        counting: The measures that workers count cells for.
-    """
-
-    link_key: bytes = field(default=b"", repr=False)
-    share: float = 0.0
-    counting: tuple[CellMeasure, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -212,7 +196,7 @@ def task_of(
     scan: Scan,
     pseudonym_key: bytes = b"",
     token_key: bytes = b"",
-    marks: Marks = Marks(),
+    marks: Marks = NO_MARKS,
 ) -> Task:
     """The task of a run's workers."""
     costs = config.privacy.suppress == "costliest"

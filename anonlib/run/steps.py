@@ -13,14 +13,14 @@ from anonlib.config.model import Config
 from anonlib.config.policies.judgement import RuleVerdict
 from anonlib.config.summary import digest_config
 from anonlib.errors import GateError
-from anonlib.evaluation import Evaluation
+from anonlib.evaluation import Evaluation, evaluate_case
 from anonlib.evaluation.published_spec import counts_persons, make_published_spec
 from anonlib.measure import Findings
 from anonlib.measure.fidelity.overview import Overview
 from anonlib.progress import Progress
 from anonlib.run.account import Account
 from anonlib.run.endings import record_path, write_ahead, write_manifest
-from anonlib.run.evaluate import case_of, evaluate_case, marks_of, write_metrics
+from anonlib.run.evaluate import case_of, write_metrics
 from anonlib.run.past import Past, PriorRelease
 from anonlib.run.plan import Outcome, Plan
 from anonlib.run.promise import make_promise
@@ -47,6 +47,7 @@ from anonlib.spark.storage import Storage
 from anonlib.spark.translation import translate_errors
 from anonlib.table.columns import COST, FILE
 from anonlib.table.schema import Schema
+from anonlib.worker.marks import marks_of
 
 
 @dataclass(frozen=True)
@@ -212,7 +213,11 @@ class Run:
             overview = Overview().measure(case)
         if self.config.evaluate is None:
             return None, overview
-        found = evaluate_case(self.config.evaluate, self.config.gates, case, self.progress)
+        found = evaluate_case(
+            *(self.config.evaluate, self.config.gates, case, self.progress),
+            spark=source.raw.sparkSession,
+            guard=translate_errors,
+        )
         return found, overview
 
     def _digest(self, release: AuditedRelease, schema: Schema) -> Digest:

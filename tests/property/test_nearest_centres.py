@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 
-from anonlib.evaluation.clusters import find_nearest_centres
+from anonlib.measure.centres import find_nearest_centres
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -83,6 +83,17 @@ def others(random: np.random.Generator) -> dict[str, pa.Array]:
         "fixed": mixed([random.bytes(20) for _ in range(9)], random, pa.binary(20)),
         "no text": pa.nulls(N, pa.string()),
         "void": pa.nulls(N),
+        "interval": mixed(
+            [{"low": 1.5, "high": None}, {"low": None, "high": -0.25}, {"low": 0.0, "high": 7.0}],
+            random,
+            pa.struct({"low": pa.float64(), "high": pa.float64()}),
+        ),
+        "set": mixed([[], [None], ["a"], ["b", None, "é"]], random, pa.list_(pa.string())),
+        "shares": mixed(
+            [[], [{"node": 3, "share": 0.5}, None], [{"node": None, "share": 1.0}]],
+            random,
+            pa.list_(pa.struct({"node": pa.int32(), "share": pa.float64()})),
+        ),
     }
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from pyarrow import parquet
 from pyspark.sql import SparkSession
 
 import anonlib
@@ -16,8 +17,9 @@ from anonlib.local.engine import make_release
 from anonlib.local.rows import list_needed, read_rows
 from anonlib.progress import Progress
 from anonlib.run.scan import scan
-from anonlib.run.staging import Marks, Place, stage_release
+from anonlib.run.staging import Place, stage_release
 from anonlib.source import open_source
+from anonlib.worker.marks import NO_MARKS
 
 QUASI = {"role": "quasi_identifier"}
 
@@ -85,7 +87,7 @@ def staged(spark: SparkSession, tmp_path: Path, table: pa.Table, chosen: Any) ->
     seen = scan(source, chosen)
     names = {column.id: column.name for column in source.schema.released}
     place = Place(str(tmp_path / "staging"), names, "run")
-    staging = stage_release(source, seen, chosen, place, b"", b"key", Marks(), Progress())
+    staging = stage_release(source, seen, chosen, place, b"", b"key", NO_MARKS, Progress())
     return staging.rows.select(*names).toArrow().rename_columns([*names.values()])
 
 
@@ -199,3 +201,40 @@ def test_a_dataframe_of_spark(
         anonlib.audit(found.table, found.config)
     with pytest.raises(InputError, match="a Delta table already"):
         found.to_parquet(tmp_path / "x.parquet")
+
+
+MEASURES: list[dict[str, Any]] = [
+    {"type": "learning", "models": ["logistic_regression"]},
+    {"type": "fairness", "columns": ["size"]},
+    *(
+        {"type": type}
+        for type in (
+            *("moments", "associations", "reidentification", "uniqueness", "linkage"),
+            *("disclosure", "singling_out", "membership", "downcoding", "special_uniques"),
+        )
+    ),
+]
+
+
+@pytest.mark.spark
+def test_same_figures(spark: SparkSession, tmp_path: Path) -> None:
+    """Measures of a release in memory draw the persons that Spark draws, and count the same."""
+    parquet.write_table(people(), tmp_path / "people.parquet")
+    chosen = config(
+        tmp_path,
+        evaluate={"measures": MEASURES},
+        recode={"continuous": "interval", "nominal": "set"},
+    )
+    in_memory = anonlib.anonymize(people(), chosen).evaluation
+    source = {"format": "parquet", "path": str(tmp_path / "people.parquet")}
+    in_spark = anonlib.evaluate({**chosen, "source": source}, trial=True).evaluation
+    assert in_memory is not None
+    assert in_spark is not None
+    found, expected = (
+        {(measure, f.name, f.of): (f.value, f.note) for measure, f in each.figures()}
+        for each in (in_memory, in_spark)
+    )
+    assert found.keys() == expected.keys()
+    assert len(found) > 60
+    for key, (value, note) in found.items():
+        assert (value, note) == (pytest.approx(expected[key][0], rel=1e-9), expected[key][1]), key

@@ -268,7 +268,7 @@ def test_seeded(seed: int) -> None:
     "type",
     [
         *[pa.uint8(), pa.uint64(), pa.float16(), pa.date64(), pa.time64("us"), pa.duration("us")],
-        *[pa.list_(pa.int8()), pa.struct({"a": pa.int8()}), pa.map_(pa.string(), pa.int8())],
+        *[pa.map_(pa.string(), pa.int8()), pa.list_(pa.int8(), 2), pa.struct({"a": pa.uint8()})],
         *[pa.decimal256(39, 0), pa.dictionary(pa.int8(), pa.uint8())],
     ],
     ids=str,

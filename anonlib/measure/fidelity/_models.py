@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
+from anonlib.errors import InputError
 from anonlib.measure import Figure, Findings, Measure
 from anonlib.measure.features import MOST_CATEGORIES, Features, NodeEncoding, fit
 from anonlib.table.schema import Column
@@ -12,12 +13,14 @@ from anonlib.table.schema import Column
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from anonlib.measure.case import Case
+
 
 class ModelMeasure(Measure):
     """Fits models to features of the source's rows and of the release's rows.
 
-    Tables of more than `sample_rows` rows are fitted by Spark ML, or with `engine: sklearn` by
-    scikit-learn on samples.
+    Tables of more than `sample_rows` rows are fitted by Spark ML. With `engine: sklearn`, and in
+    memory, scikit-learn is fitted to samples of them.
     """
 
     encoding: NodeEncoding = Field(
@@ -37,9 +40,17 @@ class ModelMeasure(Measure):
         """The features of columns, fitted on original rows."""
         return fit(columns, raw, encoding=self.encoding, max_categories=self.max_categories)
 
-    def in_spark(self, n_most: int) -> bool:
-        """Whether Spark ML fits tables of up to n_most rows; else scikit-learn does."""
-        return self.engine == "spark" or (self.engine == "auto" and n_most > self.sample_rows)
+    def in_spark(self, case: "Case", n_most: int) -> bool:
+        """Whether Spark ML fits tables of up to n_most rows; else scikit-learn does.
+
+        Raises InputError if the config wants Spark ML, and it is not there.
+        """
+        if self.engine == "spark" and not case.has_spark:
+            raise InputError(
+                "`engine: spark` is there for releases in Spark only; take `engine: auto`"
+            )
+        large = case.has_spark and n_most > self.sample_rows
+        return self.engine == "spark" or (self.engine == "auto" and large)
 
     def nothing(self, note: str) -> Findings:
         """All figures without a value. note: why."""

@@ -64,10 +64,10 @@ class Clustering(ModelMeasure):
         raw = case.part(*how, released=False)
         released = case.part(*how, released=True)
         n_least = min(part.sample.num_rows for part in (raw, released))
-        if n_least < self.clusters and not self.in_spark(max(raw.n, released.n)):
+        if n_least < self.clusters and not self.in_spark(case, max(raw.n, released.n)):
             return self.nothing("`sample_rows` is less than `clusters`")
         features = self.features(columns, raw.sample)
-        in_spark = self.in_spark(max(raw.n, released.n))
+        in_spark = self.in_spark(case, max(raw.n, released.n))
         found = case.cluster(
             raw, released, features, self.clusters, self.max_iter, in_spark=in_spark
         )

@@ -145,7 +145,7 @@ class Learning(ModelMeasure):
         rows: list[tuple[str | float | None, ...]] = []
         name = "accuracy" if target.n_classes else "rmse"
         notes = _notes(case, parts, target)
-        large = self.in_spark(parts.n_most)
+        large = self.in_spark(case, parts.n_most)
         baselines = []
         for in_spark in (True, False):
             models = [model for model in suited if (large and model.in_spark) is in_spark]

@@ -1,0 +1,263 @@
+"""The case of a release in memory: answers what measures ask, without Spark."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from anonlib.arrays import Ints
+from anonlib.auditing import AuditSpec
+from anonlib.auditing.arrow_values import RowNumbers, combine, number_keys, number_protected
+from anonlib.auditing.in_memory import count_lone
+from anonlib.errors import InputError
+from anonlib.evaluation.memory_classes import (
+    count_certainty,
+    count_released_sizes,
+    count_source_sizes,
+    hash_keys,
+    number_released_classes,
+)
+from anonlib.evaluation.memory_samples import draw_sample, find_held_out, first_of_each, pair_rows
+from anonlib.evaluation.memory_tables import MemoryTables, make_memory_tables
+from anonlib.measure import examples
+from anonlib.measure.alike import count_alike, read_keys
+from anonlib.measure.case import (
+    Case,
+    CellSums,
+    CertaintyBin,
+    Comparison,
+    Part,
+    Parts,
+    Sizes,
+    score_learners,
+)
+from anonlib.measure.cell_sums import split_by_cost
+from anonlib.measure.centres import count_pairs, find_centres
+from anonlib.measure.examples import LearnTarget
+from anonlib.measure.features import Features
+from anonlib.measure.learners import Learner
+from anonlib.measure.nearest import Attack, Links
+from anonlib.measure.regions import Regions
+from anonlib.measure.scores import Scores
+from anonlib.measure.states import Count, Merge, States
+from anonlib.registry import Plugin
+from anonlib.table.columns import HELD, LINK
+from anonlib.table.encoding import Encoding, to_float
+from anonlib.table.schema import Column, Scale, Schema, is_number
+from anonlib.worker.task import person_codes
+
+#: Rows to look at together.
+ROWS = 50_000
+
+
+@dataclass(frozen=True)
+class MemoryCase(Case):
+    """One release and its source, as Arrow tables; see `Case`.
+
+    Attributes:
+        spec: The audit's spec of the released table.
+        shadow: Makes a release without held-out persons. Its argument is their share.
+        link_key: The key of the links between released and original rows.
+        counts: By type of measure: what workers counted in the cells.
+        fits: By type of measure: what it fitted to the whole table.
+    """
+
+    schema: Schema
+    source: pa.Table
+    released: pa.Table
+    n_source: int
+    n_released: int
+    k: int
+    seed: int
+    encodings: Mapping[str, Encoding]
+    measures: tuple[Plugin, ...]
+    target_scale: Scale | None
+    looked_at_target: bool
+    spec: AuditSpec
+    shadow: Callable[[float], pa.Table] = field(repr=False)
+    link_key: bytes = field(repr=False)
+    counts: Mapping[str, States] = field(repr=False)
+    fits: Mapping[str, Any] = field(repr=False)
+    cache: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
+    partitioned: bool = False
+    has_spark: bool = False
+
+    @cached_property
+    def _classes(self) -> RowNumbers:
+        return number_released_classes(self.released, self.schema, self.spec)
+
+    @cached_property
+    def sizes(self) -> Sizes:
+        return count_released_sizes(self.released, self._classes)
+
+    def source_sizes(self) -> Sizes:
+        return count_source_sizes(self.source, self.schema)
+
+    @cached_property
+    def pairs(self) -> tuple[pa.Table, pa.Table] | None:
+        if LINK not in self.released.column_names:
+            return None
+        return pair_rows(self.source, self.released, self.schema, self.link_key)
+
+    def cell_sums(self, type: str) -> Mapping[str, CellSums] | None:
+        states = self.counts.get(type)
+        if states is None:
+            return None
+        return {name: split_by_cost(state, None) for name, state in states.items()}
+
+    def cell_fit(self, type: str) -> Any:
+        return self.fits.get(type)
+
+    @property
+    def suppresses_cells(self) -> bool:
+        return False
+
+    def most_rows_of_a_person(self) -> int:
+        person = person_codes([self.source.column(id).combine_chunks() for id in self.schema.unit])
+        if person is None:
+            return 1
+        return int(np.bincount(person[person >= 0]).max(initial=0)) or self.n_source
+
+    def summarize(self, columns: Sequence[Column]) -> dict[str, tuple[float, ...]]:
+        return {column.id: tuple(self._summarize(column)) for column in columns}
+
+    def _summarize(self, column: Column) -> Iterator[float]:
+        values = self.source.column(column.id).combine_chunks()
+        if not is_number(column.type):
+            yield float(pc.count_distinct(values.drop_null()).as_py())
+            return
+        x = to_float(values)
+        x = x[np.isfinite(x)]
+        yield from (float(f(x)) if len(x) else 0.0 for f in (np.min, np.max, np.mean, np.std))
+
+    def distinct_values(self, ids: Sequence[str]) -> dict[str, pa.Array]:
+        return {id: pc.unique(self.source.column(id)).drop_null() for id in ids}
+
+    def tuples(
+        self, ids: Sequence[str], most: int, *, released: bool
+    ) -> tuple[pa.Table, Ints] | None:
+        rows = self.released if released else self.source
+        numbers = combine([number_keys(rows.column(id)) for id in ids], rows.num_rows)
+        if numbers.size > most:
+            return None
+        first = first_of_each(numbers.of_row, numbers.size)
+        found = rows.select(ids).take(pa.array(first)).combine_chunks()
+        return found, np.bincount(numbers.of_row, minlength=numbers.size)
+
+    def count_alike(
+        self, combinations: Sequence[tuple[int, ...]], size: int, *, released: bool
+    ) -> Ints:
+        rows, sets = (self.released, self.spec.sets) if released else (self.source, ())
+        quasi = self.schema.quasi_identifiers
+        keys = hash_keys([number_keys(rows.column(c.id), is_set=c.name in sets) for c in quasi])
+        sampled = read_keys(draw_sample(keys, size, self.seed))
+        found = count_alike(sampled, combinations, _cut(keys))
+        counts = [found[str(i)] for i in range(len(combinations))]
+        return np.array(counts).astype(np.int64).reshape(len(combinations), len(sampled))
+
+    def count_population(
+        self, source: Mapping[str, Any], columns: Mapping[str, str], regions: Regions
+    ) -> tuple[Ints, int]:
+        raise InputError("the table of a population is read by a release in Spark only")
+
+    def link(self, attack: Attack, n: int) -> Links:
+        size = attack.chunk
+        found = [attack.linked(slice(i, min(n, i + size))) for i in range(0, n, size)]
+        return Links(*(np.concatenate(each) for each in zip(*found, strict=True)))
+
+    def places(self, most: int) -> pa.Table | None:
+        return None
+
+    def certainty(
+        self, name: str, protected: Sequence[str], threshold: float, n_bins: int
+    ) -> tuple[list[CertaintyBin], int, int]:
+        column = self.released.column(self.schema[name].id)
+        values = number_protected(column, self.spec.missing_tokens)
+        return count_certainty(self._classes, values, threshold, n_bins)
+
+    def lone_rows(self, protected: Sequence[str]) -> dict[str, int]:
+        named = {c.name: self.released.column(c.id) for c in self.schema.released}
+        return count_lone(pa.table(named), self._classes, self.spec.shares)
+
+    def fold(self, ids: Sequence[str], count: Count, merge: Merge, *, released: bool) -> States:
+        return count(_cut((self.released if released else self.source).select(ids)))
+
+    def part(self, ids: Sequence[str], size: int, *, released: bool) -> Part:
+        return self._part(self.released if released else self.source, ids, size, released=released)
+
+    def _part(self, rows: pa.Table, ids: Sequence[str], size: int, *, released: bool) -> Part:
+        rows = rows.select([*dict.fromkeys(ids)])
+        drawn = draw_sample(rows, size, self.seed)
+        return Part(rows, released=released, n=rows.num_rows, sample=drawn)
+
+    def parts(self, share: float, ids: Sequence[str], size: int, *, after: bool) -> Parts | None:
+        if after and HELD not in self.released.column_names:
+            return None
+        out = find_held_out(self.source, self.schema, self.seed, share)
+        raw_test = self._part(self.source.filter(pa.array(out)), ids, size, released=False)
+        test = raw_test
+        if after:
+            held = self.released.column(HELD)
+            train = self.released.filter(pc.invert(held))
+            test = self._part(self.released.filter(held), ids, size, released=True)
+        else:
+            train = self.shadow(share)
+        raw = self._part(self.source.filter(pa.array(~out)), ids, size, released=False)
+        return Parts(self._part(train, ids, size, released=True), raw, test, raw_test)
+
+    def attack_tables(self, holdout: float, attempts: int) -> MemoryTables:
+        key = "attack_tables", holdout, attempts
+        if key not in self.cache:
+            self.cache[key] = make_memory_tables(
+                *(self.source, self.shadow(holdout), self.schema),
+                seed=self.seed,
+                holdout=holdout,
+                attempts=attempts,
+            )
+        found: MemoryTables = self.cache[key]
+        return found
+
+    def learn(
+        self,
+        parts: Parts,
+        features: Features,
+        target: LearnTarget,
+        learners: Sequence[Learner],
+        *,
+        in_spark: bool,
+    ) -> tuple[Scores, list[Comparison]]:
+        def view(part: Part) -> Any:
+            return examples.examples(part.sample, features, target, released=part.released)
+
+        how = {"n_classes": target.n_classes, "seed": self.seed}
+        return score_learners(examples, parts, view, learners, **how)
+
+    def cluster(
+        self,
+        raw: Part,
+        released: Part,
+        features: Features,
+        n_clusters: int,
+        max_iter: int,
+        *,
+        in_spark: bool,
+    ) -> list[Ints]:
+        fits = (raw, self.seed), (released, self.seed), (raw, self.seed + 1)
+        centres = [
+            find_centres(
+                features.matrix(part.sample, released=part.released), n_clusters, max_iter, seed
+            )
+            for part, seed in fits
+        ]
+        counts = [count_pairs(rows, features, centres) for rows in _cut(raw.rows)]
+        return [*np.sum(counts, axis=0)]
+
+
+def _cut(table: pa.Table) -> Iterator[pa.Table]:
+    """The rows as tables of ROWS rows; one table at least."""
+    for start in range(0, max(table.num_rows, 1), ROWS):
+        yield table.slice(start, ROWS).combine_chunks()
