@@ -18,6 +18,12 @@ Insensitive = Literal["none", "checked", "acknowledged", "not checked"]
 
 #: The chance to be found that regulators allow at most (EMA 0070, Health Canada).
 THRESHOLD = 0.09
+#: The names of the figures of `value_risk`, in words.
+RISKS = {
+    "prosecutor_max": "largest chance to be found",
+    "marketer": "mean chance to be found",
+    "prosecutor_at_risk": f"share of persons with a chance above {THRESHOLD}",
+}
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from anonlib.auditing.report import THRESHOLD, AuditReport, value_risk
+from anonlib.auditing.report import RISKS, AuditReport, value_risk
 from anonlib.config.checks import require_current, require_reviewed
 from anonlib.config.dump import format_config
 from anonlib.config.minimum_k import check_minimum_k
@@ -33,12 +33,6 @@ if TYPE_CHECKING:
     from anonlib.local.rows import Rows
     from anonlib.progress import Progress
 
-#: The names of risks, in words.
-RISKS = {
-    "prosecutor_max": "largest chance to be found",
-    "marketer": "mean chance to be found",
-    "prosecutor_at_risk": f"share of persons with a chance above {THRESHOLD}",
-}
 #: The arguments of `anonymize`, without sections.
 _ARGUMENTS = [f.name for f in fields(Arguments) if f.name != "sections"]
 #: The most rows of a DataFrame in Spark that scales are guessed from.

@@ -1,9 +1,9 @@
 """Tries kernels and k on a sample of a table in hand, and suggests three of them."""
 
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -45,6 +45,8 @@ class Attempt:
             a unit.
         n_suppressed: Rows that were suppressed.
         seconds: The time that it took.
+        sizes: By number of rows: the classes that have so many. Empty if the attempt failed, or
+            with a unit.
         error: Why it failed, without raw values; empty if it did not.
     """
 
@@ -55,12 +57,18 @@ class Attempt:
     chance: float | None = None
     n_suppressed: int = 0
     seconds: float = 0.0
+    sizes: Mapping[int, int] = field(default_factory=dict)
     error: str = ""
 
     @property
     def risk(self) -> float:
         """The chance; with a unit 1 / k, which bounds it."""
         return 1 / self.k if self.chance is None else self.chance
+
+    @property
+    def config_yaml(self) -> str:
+        """The config as YAML."""
+        return format_config(self.config)
 
 
 @dataclass(frozen=True)
@@ -247,6 +255,7 @@ def _attempt(rows: "Rows", attempt: Attempt) -> Attempt:
         chance=None if config.unit else risk["marketer"],
         n_suppressed=n_suppressed,
         seconds=perf_counter() - begun,
+        sizes={} if config.unit else dict(report.sizes),
     )
 
 

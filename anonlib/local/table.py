@@ -39,15 +39,20 @@ class InMemory:
         rows: int64[rows of `released`], ascending. The place of each released row in the table. All
             other rows are suppressed.
         n_cells: The number of cells.
-        least_persons: Persons of the smallest class of `released`.
+        sizes: By number of persons: the classes of `released` that have so many.
         losses: By metric: its value.
     """
 
     released: pa.Table
     rows: Ints
     n_cells: int
-    least_persons: int
+    sizes: dict[int, int]
     losses: dict[str, float | None]
+
+    @property
+    def least_persons(self) -> int:
+        """Persons of the smallest class."""
+        return min(self.sizes)
 
 
 def anonymize_table(
@@ -88,12 +93,12 @@ def anonymize_table(
         part(block, places), cells.id, cells.m, find_released_levels(task)
     )
     released = _recode_table(table.take(pa.array(places)), cells, schema, task)
-    least = _verify(released, released_block, schema)
+    sizes = _verify(released, released_block, schema)
     metrics = [registry.build("metric", spec) for spec in list_metrics(config.bound)]
     losses = {metric.type: metric.value(metric.update(released_block)) for metric in metrics}
     order = np.argsort(rows_of_table[places], kind="stable")
     return InMemory(
-        released.take(pa.array(order)), rows_of_table[places][order], cells.m, least, losses
+        released.take(pa.array(order)), rows_of_table[places][order], cells.m, sizes, losses
     )
 
 
@@ -166,11 +171,11 @@ def _recode_table(table: pa.Table, cells: Cells, schema: Schema, task: Task) -> 
     return pa.table({id: quasi.get(id, table.column(id)) for id in others})
 
 
-def _verify(released: pa.Table, released_block: ReleasedBlock, schema: Schema) -> int:
+def _verify(released: pa.Table, released_block: ReleasedBlock, schema: Schema) -> dict[int, int]:
     """Verifies the classes of equal released values.
 
     Returns:
-        The persons of the smallest class.
+        By number of persons: the classes that have so many.
 
     Raises:
         AuditError: A class does not hold the models.
@@ -180,14 +185,16 @@ def _verify(released: pa.Table, released_block: ReleasedBlock, schema: Schema) -
     person = np.arange(block.n) if block.unit is None else block.unit
     known = person != MISSING
     pairs = np.unique(np.column_stack([class_id[known], person[known]]), axis=0)
-    least = int(np.bincount(pairs[:, 0], minlength=int(class_id.max()) + 1).min())
+    n_persons = np.bincount(pairs[:, 0], minlength=int(class_id.max()) + 1)
+    least = int(n_persons.min())
     k = max(model.min_persons for model in block.models)
     if least < k:
         raise AuditError(f"the smallest class has {least} persons, k_anonymity asks for {k}")
     failing = int((~block.holds(class_id, int(class_id.max()) + 1)).sum())
     if failing:
         raise AuditError(f"{failing} classes do not hold the models")
-    return least
+    counts = zip(*np.unique(n_persons, return_counts=True), strict=True)
+    return {int(size): int(n) for size, n in counts}
 
 
 def number_classes(columns: Sequence[Any]) -> Ints:

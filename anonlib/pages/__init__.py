@@ -1,4 +1,5 @@
-"""Reports: one self-contained HTML page for a release or a sweep, without scripts or network."""
+"""Reports: one self-contained HTML page for a release or a sweep, without network. Pages where
+settings are chosen have one script."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -7,8 +8,9 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from anonlib.errors import InputError
+from anonlib.pages.explorer import SCRIPT, Explorer, Goal, hash_of, make_explorer
 from anonlib.pages.release import release_page
-from anonlib.pages.sweep import Row, sweep_page
+from anonlib.pages.sweep import Row, name_axes, sweep_page
 from anonlib.pages.words import breakable, code_spans, number
 from anonlib.text import printable
 
@@ -44,15 +46,19 @@ def render_sweep(
     lines: Sequence[str] | None = None,
     over: Sequence[str] = ("seed",),
     notes: Sequence[str] = (),
+    goals: Sequence[Goal] = (),
+    fences: Sequence[str] = (),
 ) -> str:
     """The page of a sweep, as HTML.
 
     Each chart plots the means of a figure along one axis. Axes that are in none of `by`, `lines`
-    and `over` get one chart per combination of their values.
+    and `over` get one chart per combination of their values. Where several points have a risk and a
+    utility, a part of the page shows one against the other, and a script lets settings be chosen.
 
     Args:
         rows: One mapping per point. Its keys are `axes` and `figures`, with None for no value,
-            and optionally `error` (a text) and `seconds`.
+            and optionally `error` (a text), `seconds`, `config` (YAML of the point) and `sizes`
+            (by size of a class: the number of classes).
         title: The title of the page.
         axes: The keys that were varied.
         figures: The keys that were measured.
@@ -61,13 +67,29 @@ def render_sweep(
             except `case`.
         over: The axes to take means and deviations over.
         notes: Sentences for the summary.
+        goals: The figures that are risks, and those that are utilities.
+        fences: The axes whose values are not compared.
 
     Raises:
         InputError: `by` or `lines` are no axes, or no axis is left to plot along.
     """
     page = sweep_page(rows, title, axes, figures, by, lines, over)
     page = replace(page, summary=(*page.summary, *map(printable, notes)))
-    return environment().get_template("sweep.html").render(page=page)
+    names = name_axes([axis for axis in axes if axis not in over])
+    explorer = make_explorer(rows, names, goals, fences)
+    over_names = " and ".join(printable(axis) for axis in axes if axis in over)
+    return render_explorer("sweep.html", explorer, page=page, over=over_names)
+
+
+def render_explorer(template: str, explorer: Explorer | None, **context: Any) -> str:
+    """A page with an explorer and its script; without both if it is None."""
+    given = {"charts": explorer.charts(), "note": "", "over": ""} if explorer else {}
+    script = SCRIPT if explorer else ""
+    return (
+        environment()
+        .get_template(template)
+        .render(**given | context, explorer=explorer, script=script)
+    )
 
 
 def environment() -> Environment:
@@ -80,6 +102,7 @@ def environment() -> Environment:
         undefined=StrictUndefined,
     )
     filters = {"number": number, "plain": printable, "breakable": breakable, "coded": code_spans}
+    filters["source"] = hash_of
     environment.filters.update(filters)
     environment.tests["text"] = lambda cell: isinstance(cell, str)
     environment.globals["mark"] = MARK

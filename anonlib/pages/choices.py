@@ -1,11 +1,19 @@
 """The page of a suggestion: loss against risk, the choices, all attempts."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from anonlib.pages import environment
-from anonlib.pages.charts import Line, Table, lines
+from anonlib.pages import render_explorer
+from anonlib.pages.charts import Table
+from anonlib.pages.explorer import Goal, make_explorer
 from anonlib.text import printable
+
+GOALS = (
+    Goal("risk", "risk", risk=True),
+    Goal("loss", "loss"),
+    Goal("n_suppressed", "rows suppressed"),
+    Goal("seconds", "seconds"),
+)
 
 
 class ShownAttempt(Protocol):
@@ -22,7 +30,13 @@ class ShownAttempt(Protocol):
     @property
     def seconds(self) -> float: ...
     @property
+    def n_suppressed(self) -> int: ...
+    @property
+    def sizes(self) -> Mapping[int, int]: ...
+    @property
     def error(self) -> str: ...
+    @property
+    def config_yaml(self) -> str: ...
 
 
 class ShownChoice(Protocol):
@@ -50,12 +64,6 @@ def render_suggestion(
         frontier: Those that no other is better than in loss and risk.
         notes: Sentences for the summary.
     """
-    done = [each for each in attempts if each.loss is not None]
-    series = []
-    for kernel in dict.fromkeys(each.kernel for each in done):
-        points = sorted((a.risk, a.loss or 0.0) for a in done if a.kernel == kernel)
-        x, y = zip(*points, strict=True)
-        series.append(Line(kernel, x, y))
     best = {id(each) for each in frontier}
     heads = ("kernel", "k", "risk", "loss", "frontier", "seconds", "error")
     rows = tuple(
@@ -71,15 +79,10 @@ def render_suggestion(
         for a in attempts
     )
     table = Table("All attempts", heads, rows)
-    chart = lines(
-        "Loss against risk",
-        series,
-        table,
-        "risk: mean chance to be found, or 1 / k with a unit",
-        "loss (ncp)",
-    )
-    return (
-        environment()
-        .get_template("suggestion.html")
-        .render(choices=choices, chart=chart if done else None, table=table, notes=notes)
+    names = ("kernel", "k", "risk", "loss", "n_suppressed", "seconds", "sizes", "error")
+    given = [{n: getattr(a, n) for n in names} | {"config": a.config_yaml} for a in attempts]
+    explorer = make_explorer(given, {"kernel": "kernel", "k": "k"}, GOALS)
+    note = "Risk is the mean chance to be found, or 1 / k with a unit; loss is the metric ncp."
+    return render_explorer(
+        "suggestion.html", explorer, choices=choices, table=table, notes=notes, note=note
     )

@@ -116,12 +116,14 @@ def _plan(
     rest = [axis for axis in axes if axis != along and len(values[axis]) > 1]
     chosen = [axis for axis in rest if (axis != CASE if lines is None else axis in lines)]
     panels = [axis for axis in rest if axis not in chosen]
-    return _Plan(along, tuple(chosen), tuple(panels), _short_names(axes))
+    return _Plan(along, tuple(chosen), tuple(panels), name_axes(axes))
 
 
-def _short_names(axes: Sequence[str]) -> dict[str, str]:
-    """The name of each axis: the last part of its dotted key, or the whole key if two are equal."""
+def name_axes(axes: Sequence[str]) -> dict[str, str]:
+    """The name of each axis on a page, in words: the last part of its dotted key; the whole key if
+    two are equal."""
     last = {axis: axis.removesuffix(".type").rpartition(".")[2] for axis in axes}
+    last |= {axis: "partitioner" for axis in axes if axis == "partition.steps"}
     same = Counter(last.values())
     return {axis: printable(name if same[name] == 1 else axis) for axis, name in last.items()}
 

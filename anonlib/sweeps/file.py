@@ -107,7 +107,8 @@ def parse_sweep(raw: Any, overrides: Sequence[str] = (), folder: Path = Path()) 
     problems += _picks(file, points)
     if problems:
         raise ConfigError(problems)
-    return Sweep(file, tuple(_with_seed(p, seed) for seed in range(file.seeds) for p in points))
+    tried = tuple(_with_seed(p, seed) for seed in range(file.seeds) for p in points)
+    return Sweep(file, tried, {case.name: case.whole() for case in cases})
 
 
 def _config_files(tree: dict[str, Any], folder: Path, problems: list[Problem]) -> dict[str, Any]:
@@ -225,6 +226,13 @@ class _Expansion:
             point = self._point(tree, parameters, home)
             found += [] if point is None else [point]
         return found
+
+    def whole(self) -> dict[str, Any]:
+        """The config of a case without problems, with `set`."""
+        tree: dict[str, Any] = copy_tree(self.config, "", [])
+        for key, value in self.case.set.items():
+            put(tree, key, copy_tree(value, key, []), key, [])
+        return {key: value for key, value in tree.items() if key not in _TRIAL}
 
     def grid(self) -> Any:
         """The grid of the case, or a list of grids."""

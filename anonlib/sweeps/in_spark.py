@@ -62,6 +62,7 @@ _SCHEMA = T.StructType(
         T.StructField("error", T.StringType(), nullable=True),
         T.StructField("version", T.StringType(), nullable=False),
         T.StructField("at", T.TimestampType(), nullable=False),
+        T.StructField("sizes", T.MapType(T.LongType(), T.LongType()), nullable=True),
     ]
 )
 
@@ -143,7 +144,14 @@ def run_sweep(
     ordered = tuple(result_of[item.key] for item in items)
     said = notes(sweep.points, sweep.file.figures, ordered)
     result = SweepResult(
-        ordered, len(items), len(missing), table.path, str(store.root), sweep.file, said
+        ordered,
+        len(items),
+        len(missing),
+        table.path,
+        str(store.root),
+        sweep.file,
+        said,
+        sweep.bases,
     )
     store.write(f"{store.root}/results.csv", as_csv(result))
     store.write(f"{store.root}/summary.md", markdown(result))
@@ -288,6 +296,7 @@ def _row(item: _Item, tables: Sequence[bytes]) -> ResultRow:
         least_persons=result.least_persons,
         seconds=result.seconds,
         error=result.error,
+        sizes=result.sizes,
     )
 
 
@@ -298,10 +307,12 @@ def _results(table: PrivateTable) -> dict[str, ResultRow]:
         return {}
     with translate_errors(RESULTS):
         rows = there.orderBy("at").collect()
-    fields = [name for name in _SCHEMA.names if name not in ("version", "at")]
+    fields = [name for name in _SCHEMA.names if name not in ("version", "at", "sizes")]
     return {
         row.key: ResultRow(
-            **{name: row[name] for name in fields} | {"parameters": json.loads(row.parameters)}
+            **{name: row[name] for name in fields} | {"parameters": json.loads(row.parameters)},
+            # Results of earlier versions of anonlib have no sizes.
+            sizes=(row["sizes"] or {}) if "sizes" in there.columns else {},
         )
         for row in rows
     }

@@ -3,19 +3,28 @@
 import csv
 import io
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from statistics import mean, stdev
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from anonlib.config.yaml import split_key
+from anonlib.auditing.report import RISKS, value_risk
+from anonlib.config.excerpt import excerpt_config
+from anonlib.config.reading import copy_tree
+from anonlib.config.yaml import put, split_key
 from anonlib.measure.scores import ERRORS
 from anonlib.sweeps.file import shorten
-from anonlib.sweeps.settings import Pick, Point, SweepFile
+from anonlib.sweeps.settings import Pick, Point, SweepFile, Trial
+
+if TYPE_CHECKING:
+    from anonlib.pages.explorer import Goal
 
 #: Figures of the summary if the sweep names none.
 SHOWN = ("accuracy", "f1", "f1_macro", "auc", "rmse", "raw_accuracy", "sse", "nllm")
+
+#: Figures of which more is better. Less is better of all others.
+MORE = ("accuracy", "f1", "f1_macro", "auc", "r2", "ari", "nmi", "precision")
 
 #: Beginnings of texts that spreadsheets take for formulas.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
@@ -36,6 +45,7 @@ class ResultRow:
         least_persons: Persons of the smallest class.
         seconds: The duration of the point.
         error: The error, without raw values; None if the point succeeded.
+        sizes: As in `anonlib.sweeps.trial.Result`.
     """
 
     key: str
@@ -48,6 +58,18 @@ class ResultRow:
     least_persons: int = 0
     seconds: float = 0.0
     error: str | None = None
+    sizes: Mapping[int, int] = field(default_factory=dict)
+
+    @property
+    def risks(self) -> dict[str, float]:
+        """How likely persons of the release are found, by the names of RISKS. Without sizes of
+        classes only the largest chance is known."""
+        if not self.least_persons:
+            return {}
+        sizes = [*self.sizes.items()]
+        if not sizes:
+            return {"prosecutor_max": 1 / self.least_persons}
+        return value_risk(sizes, sum(n for _, n in sizes), sum(size * n for size, n in sizes))
 
     def flat(self) -> dict[str, Any]:
         """The result as one flat dict, for CSV and plots."""
@@ -82,6 +104,7 @@ class SweepResult:
         out: The folder of the results.
         file: The sweep file.
         notes: What readers of the figures should know.
+        bases: As in `Sweep`.
     """
 
     rows: tuple[ResultRow, ...]
@@ -91,6 +114,7 @@ class SweepResult:
     out: str
     file: SweepFile
     notes: tuple[str, ...] = ()
+    bases: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, repr=False)
 
     @property
     def n_failed(self) -> int:
@@ -258,13 +282,56 @@ def page(result: SweepResult) -> str:
 
     keys = dict.fromkeys(key for row in result.rows for key in row.parameters)
     found = dict.fromkeys(name for row in result.rows for name in row.figures)
+    axes = ("case", *keys, "seed")
+    figures = [name for name in result.file.figures or SHOWN if name in found]
     return render_sweep(
-        [row.flat() for row in result.rows],
+        [*_page_rows(result)],
         title=PurePosixPath(result.out).name,
-        axes=("case", *keys, "seed"),
-        figures=[name for name in result.file.figures or SHOWN if name in found],
+        axes=axes,
+        figures=figures,
         notes=result.notes,
+        goals=[*_goals(figures, found)],
+        fences=[
+            axis for axis in axes if axis == "case" or split_key(axis)[0] in Trial.model_fields
+        ],
     )
+
+
+def _page_rows(result: SweepResult) -> Iterator[dict[str, Any]]:
+    """The results as the page gets them. Points that differ in the seed only have one config."""
+    configs: dict[tuple[str, str], str] = {}
+    for row in result.rows:
+        key = row.case, parameters_text(row.parameters)
+        if key not in configs:
+            configs[key] = _config(row, result)
+        yield {**row.flat(), **row.risks, "sizes": row.sizes, "config": configs[key]}
+
+
+def _config(row: ResultRow, result: SweepResult) -> str:
+    """The config of a release by a point, as YAML; empty if the case is not known."""
+    if row.case not in result.bases:
+        return ""
+    tree: dict[str, Any] = copy_tree(result.bases[row.case], "", [])
+    unlike = [f"attributes.{column}" for column in result.file.cases[row.case].derive]
+    if "release" not in tree:
+        tree["release"] = {"path": f"{result.out}/release"}
+        unlike.append("release.path")
+    for key, value in row.parameters.items():
+        if split_key(key)[0] not in Trial.model_fields:
+            put(tree, key, value, key, [])
+    return excerpt_config(tree, unlike)
+
+
+def _goals(figures: Sequence[str], others: Iterable[str]) -> Iterator["Goal"]:
+    """What settings of a sweep are chosen by: risks, the figures that the page shows, and all other
+    figures of the releases."""
+    from anonlib.pages.explorer import Goal
+
+    for name, label in RISKS.items():
+        yield Goal(name, label, risk=True)
+    for name in dict.fromkeys([*figures, *others]):
+        if not name.startswith(("raw_", "baseline_", "cv_")):
+            yield Goal(name, name.replace("_", " "), less=name not in MORE)
 
 
 def as_csv(result: SweepResult) -> str:

@@ -1,7 +1,7 @@
 """The fields of a sweep file, and the points of its grid."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from pydantic import Field, field_validator
@@ -189,10 +189,12 @@ class Sweep:
     Attributes:
         file: The sweep file.
         points: Its points in the order in which they are tried: seed by seed.
+        bases: By case: its config with `set`, as a tree, with the sections that sweeps ignore.
     """
 
     file: SweepFile
     points: tuple[Point, ...]
+    bases: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, repr=False)
 
 
 def sweep_problems(sweep: Sweep, *properties: str | None) -> Iterator[Problem]:

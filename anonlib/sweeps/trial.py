@@ -40,6 +40,8 @@ class Result:
         n_cells: Cells.
         least_persons: Persons of the smallest class.
         figures: By name: a loss or a score; None if it is not defined. None after an error.
+        sizes: By number of rows: the classes that have so many. Empty with a unit, where classes
+            don't tell how likely a person is found.
         seconds: The duration of the point.
         error: The type and the text of an error, without raw values.
     """
@@ -48,6 +50,7 @@ class Result:
     n_cells: int = 0
     least_persons: int = 0
     figures: dict[str, float | None] | None = None
+    sizes: dict[int, int] = field(default_factory=dict)
     seconds: float = 0.0
     error: str | None = None
 
@@ -79,6 +82,7 @@ def try_point(
         n_cells=release.n_cells,
         least_persons=release.least_persons,
         figures={**release.losses, **scores},
+        sizes={} if schema.unit else release.sizes,
         seconds=perf_counter() - start,
     )
 

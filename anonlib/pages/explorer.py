@@ -1,0 +1,282 @@
+"""A part of a page where settings are chosen by a script: risk against utility, the figures, the
+sizes of classes and the YAML of one setting at a time."""
+
+import json
+from base64 import b64encode
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
+from importlib.resources import files
+from itertools import groupby, pairwise
+from math import isfinite
+from statistics import fmean, stdev
+
+from markupsafe import Markup
+
+from anonlib.measure import Cell
+from anonlib.pages.charts import MARKERS, Chart, Line, Table, lines
+from anonlib.pages.measures import MAX_CHARTS
+from anonlib.pages.sweep import Row
+from anonlib.pages.words import between, number
+from anonlib.text import printable
+
+#: The one script of pages. Their content policy allows no other.
+SCRIPT = files("anonlib.pages").joinpath("templates/explore.js").read_text("utf-8")
+#: Lower ends of the ranges of sizes of classes.
+_SIZES = [m * 10**e for e in range(9) for m in (1, 2, 5)]
+
+
+@dataclass(frozen=True)
+class Goal:
+    """A figure that settings are chosen by.
+
+    Attributes:
+        name: The key in rows.
+        label: Its name in words.
+        less: Whether less is better.
+        risk: Whether it is a risk, else it is a utility.
+    """
+
+    name: str
+    label: str
+    less: bool = True
+    risk: bool = False
+
+
+@dataclass(frozen=True)
+class Dimension:
+    """What was varied.
+
+    Attributes:
+        label: Its name in words.
+        values: Its values as texts, in the order of the rows.
+        fences: Whether settings that differ in it are not compared: another table, another learner.
+    """
+
+    label: str
+    values: tuple[str, ...]
+    fences: bool = False
+
+
+@dataclass(frozen=True)
+class Setting:
+    """The means of rows that differ in what means are taken over.
+
+    Attributes:
+        at: On each axis the place of its value.
+        figures: For each goal the mean and the deviation; None where there is none.
+        n: Rows without an error.
+        sizes: Ranges of sizes of classes, and the share of rows in them.
+        config: YAML.
+        error: The error of the first row, if all rows have one.
+    """
+
+    at: tuple[int, ...]
+    figures: tuple[tuple[float, float | None] | None, ...]
+    n: int
+    sizes: tuple[tuple[str, float], ...]
+    config: str
+    error: str
+
+
+@dataclass(frozen=True)
+class Explorer:
+    """What the part of the page shows.
+
+    Attributes:
+        axes: The axes to choose on.
+        goals: The figures, risks first.
+        settings: All settings.
+        colour: The place of the axis whose values have colours; -1 for none.
+    """
+
+    axes: tuple[Dimension, ...]
+    goals: tuple[Goal, ...]
+    settings: tuple[Setting, ...]
+    colour: int
+    marks: tuple[str, ...] = field(default=tuple(sign for _, sign in MARKERS), init=False)
+
+    @property
+    def data(self) -> Markup:
+        """What the script reads, as JSON. No text in it can end its element."""
+        known: dict[str, int] = {}
+        told = {
+            "axes": [[axis.label, axis.values, axis.fences] for axis in self.axes],
+            "goals": [[goal.label, goal.less, goal.risk] for goal in self.goals],
+            "colour": self.colour,
+            "marks": self.marks,
+            "settings": [
+                {
+                    "at": each.at,
+                    "figures": [pair and [*map(_round, pair)] for pair in each.figures],
+                    "n": each.n,
+                    "sizes": [(name, _round(share)) for name, share in each.sizes],
+                    "yaml": _runs(each.config, known),
+                    "error": each.error,
+                }
+                for each in self.settings
+            ],
+            "lines": [*known],
+        }
+        text = json.dumps(told, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+        return Markup(text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e"))
+
+    def charts(self) -> tuple[Chart, ...]:
+        """The first risk against the first utility, for readers without scripts: a chart for all
+        settings that are compared with each other. A line per value of the axis of colours."""
+        place = [
+            next(i for i, g in enumerate(self.goals) if g.risk is risk) for risk in (True, False)
+        ]
+        done = [each for each in self.settings if all(each.figures[i] for i in place)]
+        fences = [i for i, axis in enumerate(self.axes) if axis.fences]
+
+        def key(setting: Setting) -> tuple[int, ...]:
+            return tuple(setting.at[i] for i in fences)
+
+        groups = [[*group] for _, group in groupby(sorted(done, key=key), key)]
+        return tuple(self._chart(group, place, fences) for group in groups[:MAX_CHARTS])
+
+    def _chart(
+        self, group: Sequence[Setting], place: Sequence[int], fences: Sequence[int]
+    ) -> Chart:
+        risk, utility = (self.goals[i] for i in place)
+        points = [tuple((each.figures[i] or (0.0,))[0] for i in place) for each in group]
+        best = find_frontier(points, less=utility.less)
+        colours = [0 if self.colour < 0 else each.at[self.colour] for each in group]
+        series = []
+        for colour in dict.fromkeys(colours):
+            own = [p for p, c in zip(points, colours, strict=True) if c == colour]
+            x, y = zip(*(own[i] for i in find_frontier(own, less=utility.less)), strict=True)
+            name = "frontier" if self.colour < 0 else self.axes[self.colour].values[colour]
+            series.append(Line(name, x, y))
+        heads = (*(axis.label for axis in self.axes), risk.label, utility.label, "frontier")
+        rows = tuple(
+            (
+                *(axis.values[i] for axis, i in zip(self.axes, each.at, strict=True)),
+                *points[i],
+                "yes" if i in best else "no",
+            )
+            for i, each in enumerate(group)
+        )
+        title = ", ".join(self.axes[i].values[group[0].at[i]] for i in fences)
+        title = title or f"{utility.label} against {risk.label}".capitalize()
+        return lines(title, series, Table(title, heads, rows), risk.label, utility.label)
+
+
+def find_frontier(points: Sequence[tuple[float, ...]], *, less: bool) -> list[int]:
+    """The places of the points that no other is better than, by risk.
+
+    Args:
+        points: Risk and utility of each.
+        less: Whether less of the utility is better. Less risk always is.
+    """
+    sign = 1.0 if less else -1.0
+    best: list[int] = []
+    for i in sorted(range(len(points)), key=lambda i: (points[i][0], sign * points[i][1])):
+        if not best or sign * points[i][1] < sign * points[best[-1]][1]:
+            best.append(i)
+    return best
+
+
+def make_explorer(
+    rows: Sequence[Row],
+    axes: Mapping[str, str],
+    goals: Sequence[Goal],
+    fences: Sequence[str] = (),
+) -> Explorer | None:
+    """The explorer of rows; None unless several settings have a risk and a utility.
+
+    Args:
+        rows: One mapping per point: its keys are axes and names of goals, and optionally `sizes`
+            (by size of a class: the number of classes), `config` (YAML) and `error`.
+        axes: By key: its name in words. Rows that agree on all axes are one setting.
+        goals: The figures.
+        fences: The axes whose values are not compared.
+    """
+    texts = {axis: [*dict.fromkeys(number(row.get(axis)) for row in rows)] for axis in axes}
+    chosen = [axis for axis in axes if len(texts[axis]) > 1]
+    groups: dict[tuple[int, ...], list[Row]] = {}
+    for row in rows:
+        at = tuple(texts[axis].index(number(row.get(axis))) for axis in chosen)
+        groups.setdefault(at, []).append(row)
+    there = [g for g in goals if any(isinstance(row.get(g.name), int | float) for row in rows)]
+    if len({goal.risk for goal in there}) < 2 or len(groups) < 2:
+        return None
+    there.sort(key=lambda goal: not goal.risk)
+    shown = tuple(Dimension(axes[axis], tuple(texts[axis]), axis in fences) for axis in chosen)
+    return Explorer(
+        shown,
+        tuple(there),
+        tuple(_setting(at, group, there) for at, group in groups.items()),
+        _find_colour(rows, chosen, fences),
+    )
+
+
+def hash_of(script: str) -> str:
+    """The source expression of an inline script for a content policy."""
+    return f"sha256-{b64encode(sha256(script.encode()).digest()).decode()}"
+
+
+def _find_colour(rows: Sequence[Row], axes: Sequence[str], fences: Sequence[str]) -> int:
+    """The place of an axis of few names: of the kernel's, else of the first."""
+    for i, axis in sorted(enumerate(axes), key=lambda pair: not pair[1].startswith("kernel")):
+        values: set[Cell] = {row.get(axis) for row in rows}
+        named = any(isinstance(value, str) for value in values)
+        if named and axis not in fences and len(values) <= len(MARKERS):
+            return i
+    return -1
+
+
+def _setting(at: tuple[int, ...], rows: Sequence[Row], goals: Sequence[Goal]) -> Setting:
+    good = [row for row in rows if not row.get("error")]
+    sizes: Counter[int] = Counter()
+    for row in good:
+        sizes.update(row.get("sizes") or {})
+    return Setting(
+        at,
+        tuple(
+            _moments([v for row in good if (v := row.get(goal.name)) is not None]) for goal in goals
+        ),
+        len(good),
+        tuple(_shares(sizes)),
+        str(rows[0].get("config") or ""),
+        "" if good else printable(str(rows[0].get("error"))),
+    )
+
+
+def _moments(values: Sequence[float]) -> tuple[float, float | None] | None:
+    values = [value for value in values if isfinite(value)]
+    if not values:
+        return None
+    return fmean(values), stdev(values) if len(values) > 1 else None
+
+
+def _shares(sizes: Mapping[int, int]) -> Iterable[tuple[str, float]]:
+    """Ranges of sizes from the first to the last that has rows, and their shares of all rows."""
+    n = sum(size * count for size, count in sizes.items())
+    if not n:
+        return
+    for low, end in pairwise(_SIZES):
+        if end > min(sizes) and low <= max(sizes):
+            rows = sum(size * count for size, count in sizes.items() if low <= size < end)
+            yield between(low, end - 1), rows / n
+
+
+def _runs(text: str, known: dict[str, int]) -> list[tuple[int, int]]:
+    """A text as runs of lines. Texts of many settings share most lines.
+
+    known: The place of each line. New lines are added.
+    """
+    runs: list[tuple[int, int]] = []
+    for line in text.removesuffix("\n").split("\n"):
+        place = known.setdefault(line, len(known))
+        if runs and runs[-1][1] == place:
+            runs[-1] = runs[-1][0], place + 1
+        else:
+            runs.append((place, place + 1))
+    return runs
+
+
+def _round(value: float | None) -> float | None:
+    return None if value is None else float(f"{value:.5g}")

@@ -1,0 +1,186 @@
+"use strict";
+(() => {
+  const one = (id) => document.getElementById(id);
+  const data = JSON.parse(one("explore-data").textContent);
+  const selects = [...document.querySelectorAll("#explore select[data-axis]")];
+  const risk = one("explore-risk"), utility = one("explore-utility"), plot = one("explore-plot");
+  const W = 360, H = 250, LEFT = 48, RIGHT = 350, TOP = 12, BOTTOM = 222;
+  let chosen = data.settings.find((each) => !each.error) || data.settings[0];
+
+  const number = (x, digits = 4) => (x !== 0 && Math.abs(x) < 1e-4 ? x.toExponential(1)
+    : x.toLocaleString("en-US", { maximumSignificantDigits: digits }));
+  const mean = (setting, goal) => setting.figures[goal] && setting.figures[goal][0];
+  const name = (setting) => data.axes.map(([label, values], i) => {
+    const value = values[setting.at[i]];
+    return /^[\d.,]+$/.test(value) ? `${label} ${value}` : value;
+  }).filter((text) => text !== "–").join(", ");
+
+  // The settings that are compared with the one that is chosen, and have both figures.
+  const compared = () => data.settings.filter((each) =>
+    data.axes.every(([, , fences], i) => !fences || each.at[i] === chosen.at[i])
+    && mean(each, +risk.value) !== null && mean(each, +utility.value) !== null);
+
+  // Those that no other is better than, by risk.
+  const frontier = (settings) => {
+    const x = +risk.value, y = +utility.value, sign = data.goals[y][1] ? 1 : -1;
+    const best = [];
+    for (const each of [...settings].sort((a, b) =>
+      mean(a, x) - mean(b, x) || sign * (mean(a, y) - mean(b, y)))) {
+      if (!best.length || sign * mean(each, y) < sign * mean(best[best.length - 1], y)) best.push(each);
+    }
+    return best;
+  };
+
+  const draw = (tag, attributes, text) => {
+    const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
+    for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
+    if (text !== undefined) element.textContent = text;
+    plot.append(element);
+    return element;
+  };
+
+  // From figures to places on an axis, and its ticks.
+  const scale = (values, from, to) => {
+    let low = Math.min(...values), high = Math.max(...values);
+    const log = low > 0 && high >= 20 * low, ticks = [];
+    if (log) {
+      for (let e = Math.floor(Math.log10(low)); e <= Math.log10(high); e += 1) {
+        for (const m of high > 200 * low ? [1] : [1, 2, 5]) ticks.push(m * 10 ** e);
+      }
+    } else {
+      const spread = high - low || Math.abs(high) || 1;
+      low -= spread * 0.06;
+      high += spread * 0.06;
+      const raw = (high - low) / 4, power = 10 ** Math.floor(Math.log10(raw));
+      const step = [1, 2, 5, 10].find((m) => m * power >= raw) * power;
+      for (let i = Math.ceil(low / step); i * step <= high; i += 1) ticks.push(+(i * step).toPrecision(6));
+    }
+    const f = log ? Math.log : (x) => x, pad = log ? 0.04 * (f(high) - f(low)) : 0;
+    const place = (x) => from + (to - from) * (f(x) - f(low) + pad) / (f(high) - f(low) + 2 * pad);
+    const inside = (x) => (place(x) - from) * (place(x) - to) <= 0;
+    return [place, ticks.filter(inside)];
+  };
+
+  const plotAll = (settings, best) => {
+    const x = +risk.value, y = +utility.value;
+    plot.replaceChildren();
+    if (!settings.length) return;
+    const [px, xs] = scale(settings.map((each) => mean(each, x)), LEFT, RIGHT);
+    const [py, ys] = scale(settings.map((each) => mean(each, y)), BOTTOM, TOP);
+    for (const tick of ys) {
+      draw("line", { x1: LEFT, x2: RIGHT, y1: py(tick), y2: py(tick), class: "rule" });
+      draw("text", { x: LEFT - 6, y: py(tick) + 4, class: "tick end" }, number(tick));
+    }
+    for (const tick of xs) draw("text", { x: px(tick), y: BOTTOM + 20, class: "tick middle" }, number(tick));
+    draw("polyline", { class: "frontier",
+      points: best.map((each) => `${px(mean(each, x))},${py(mean(each, y))}`).join(" ") });
+    for (const each of settings) {
+      const i = data.colour < 0 ? 0 : each.at[data.colour];
+      const point = draw("text", { x: px(mean(each, x)), y: py(mean(each, y)) + 4,
+        class: `point line-${i + 1}` }, data.marks[i]);
+      point.addEventListener("click", () => choose(each));
+    }
+    if (settings.includes(chosen)) {
+      draw("circle", { cx: px(mean(chosen, x)), cy: py(mean(chosen, y)), r: 9, class: "ring" });
+    }
+  };
+
+  const cell = (row, tag, text, kind) => {
+    const element = document.createElement(tag);
+    element.textContent = text;
+    if (kind) element.className = kind;
+    if (tag === "th") element.scope = "row";
+    row.append(element);
+    return element;
+  };
+
+  const fill = (body, lines) => body.replaceChildren(...lines.map((line) => {
+    const row = document.createElement("tr");
+    line(row);
+    return row;
+  }));
+
+  const share = (row, part, most) => {
+    const box = document.createElement("span"), bar = document.createElement("i");
+    box.className = "share";
+    bar.style.width = `${100 * part / most}%`;
+    box.append(bar);
+    cell(row, "td", "").append(box);
+  };
+
+  const show = () => {
+    const settings = compared(), best = frontier(settings), place = best.indexOf(chosen);
+    const x = data.goals[+risk.value], y = data.goals[+utility.value];
+    selects.forEach((select) => { select.value = chosen.at[+select.dataset.axis]; });
+    one("explore-axes").textContent = `${y[0]} (${y[1] ? "less" : "more"} is better) by ${x[0]}`;
+    plotAll(settings, best);
+    plot.setAttribute("aria-label", `${y[0]} by ${x[0]} of ${settings.length} settings, ${best.length} on the frontier`);
+    const told = [+risk.value, +utility.value].filter((i) => chosen.figures[i])
+      .map((i) => `${data.goals[i][0]} ${number(mean(chosen, i))}`);
+    one("explore-name").textContent = name(chosen);
+    one("explore-said").textContent = chosen.error ? `It failed: ${chosen.error}`
+      : `${told.join(", ")}. ${place >= 0 ? "On the frontier: no other setting is better in both."
+        : "Not on the frontier: another setting is better in one, and no worse in the other."}`;
+    fill(one("explore-figures"), data.goals.map(([label], i) => (row) => {
+      const [value, spread] = chosen.figures[i] || [null, null];
+      cell(row, "th", label);
+      cell(row, "td", value === null ? "–" : number(value) + (spread === null ? "" : ` ± ${number(spread, 2)}`), "number");
+    }));
+    const most = Math.max(...chosen.sizes.map(([, part]) => part));
+    one("explore-classes").hidden = !chosen.sizes.length;
+    fill(one("explore-sizes"), chosen.sizes.map(([range, part]) => (row) => {
+      cell(row, "th", range);
+      share(row, part, most);
+      cell(row, "td", `${number(+(100 * part).toPrecision(3))} %`, "number");
+    }));
+    one("explore-yaml").textContent = chosen.yaml
+      .map(([from, to]) => data.lines.slice(from, to).join("\n")).join("\n") + "\n";
+    one("explore-copied").textContent = "";
+    one("explore-safer").setAttribute("aria-disabled", String(!step(best, -1)));
+    one("explore-useful").setAttribute("aria-disabled", String(!step(best, 1)));
+  };
+
+  // The next setting on the frontier with less risk (-1), or with more utility (1).
+  const step = (best, way) => {
+    const x = +risk.value, here = mean(chosen, x), at = best.indexOf(chosen);
+    if (at >= 0) return best[at + way];
+    const side = best.filter((each) => here === null || (mean(each, x) - here) * way >= 0);
+    return way > 0 ? side[0] : side[side.length - 1];
+  };
+
+  const choose = (setting) => {
+    if (!setting) return;
+    chosen = setting;
+    show();
+  };
+
+  // The setting that has a value on an axis, and of the others as many as there are.
+  const nearest = (axis, value) => {
+    const same = (each) => each.at.filter((v, i) => v === chosen.at[i]).length;
+    return data.settings.filter((each) => each.at[axis] === value)
+      .reduce((a, b) => (same(b) > same(a) ? b : a));
+  };
+
+  const copy = async () => {
+    const pre = one("explore-yaml");
+    let done = true;
+    try {
+      await navigator.clipboard.writeText(pre.textContent);
+    } catch {
+      getSelection().selectAllChildren(pre);
+      done = document.execCommand("copy");
+    }
+    one("explore-copied").textContent = done ? "Copied." : "The browser forbids it: select the text, and copy it.";
+  };
+
+  for (const select of selects) {
+    select.addEventListener("change", () => choose(nearest(+select.dataset.axis, +select.value)));
+  }
+  for (const select of [risk, utility]) select.addEventListener("change", show);
+  one("explore-safer").addEventListener("click", () => choose(step(frontier(compared()), -1)));
+  one("explore-useful").addEventListener("click", () => choose(step(frontier(compared()), 1)));
+  one("explore-copy").addEventListener("click", copy);
+  one("explore-still").hidden = true;
+  one("explore-live").hidden = false;
+  show();
+})();

@@ -1,0 +1,89 @@
+"""Configs on pages: nothing that may be data or a secret, and no release before it is added."""
+
+from typing import Any
+
+import pytest
+import yaml
+
+import anonlib
+from anonlib.config.checks import require_reviewed
+from anonlib.config.excerpt import excerpt_config
+from anonlib.errors import ConfigError
+from tests.explored import CONFIG
+
+EVIL = "Zanzibar"
+
+
+def excerpt(**changes: Any) -> tuple[str, dict[str, Any]]:
+    text = excerpt_config({**CONFIG, **changes})
+    return text, yaml.safe_load(text)
+
+
+def test_a_config_without_data_is_whole() -> None:
+    text, tree = excerpt(seed=3, kernel={"type": "mdav_sd", "lambda": 0.4}, max_categories=50)
+    expected = {**CONFIG, "seed": 3, "kernel": {"type": "mdav_sd", "lambda": 0.4}}
+    assert tree == {**expected, "max_categories": 50}
+    assert not text.startswith("#")
+    assert anonlib.parse(tree).review == ()
+
+
+@pytest.mark.parametrize(
+    ("changes", "places"),
+    [
+        ({"source": {**CONFIG["source"], "where": f"city = '{EVIL}'"}}, ["source.where"]),
+        (
+            {"source": {**CONFIG["source"], "options": {"header": "true", "password": EVIL}}},
+            ["source.options"],
+        ),
+        ({"source": {"format": "csv", "path": f"s3://y/people.csv?sig={EVIL}"}}, ["source.path"]),
+        ({"source": {**CONFIG["source"], "secrets": {"password": EVIL}}}, ["source.secrets"]),
+        (
+            {"privacy": {**CONFIG["privacy"], "missing_tokens": ["?", EVIL]}},
+            ["privacy.missing_tokens"],
+        ),
+        ({"release": {"path": "out", "record": f"out/{EVIL}"}}, ["release.record"]),
+        ({"spark": {"conf": {"spark.password": EVIL}}}, ["spark"]),
+        (
+            {
+                "evaluate": {"measures": [{"type": "population", "source": {"where": EVIL}}]},
+                "gates": [{"figure": "population.k_map", "at_least": 5}],
+            },
+            ["evaluate.measures", "gates"],
+        ),
+        ({"kernel": {"type": "full_domain", "levels": {EVIL: 1}}}, ["kernel"]),
+        ({"recode": {"columns": {"age": {"type": "x", "values": [EVIL]}}}}, ["recode"]),
+        ({"new_section": {"a": EVIL}}, ["new_section"]),
+    ],
+)
+def test_what_may_be_data_is_left_out_and_to_be_reviewed(changes: Any, places: list[str]) -> None:
+    text, tree = excerpt(**changes)
+    assert EVIL not in text
+    assert tree["review"] == places
+    if places != ["new_section"]:
+        config = anonlib.parse(tree)
+        with pytest.raises(ConfigError, match=places[0]):
+            require_reviewed(config.review)
+
+
+def test_an_order_of_values_is_left_out_and_its_column_to_be_reviewed() -> None:
+    city = {"role": "quasi_identifier", "scale": "ordinal", "order": ["Bath", EVIL]}
+    text, tree = excerpt(attributes={**CONFIG["attributes"], "city": city})
+    assert EVIL not in text
+    assert tree["attributes"]["city"] == {"role": "quasi_identifier", "scale": "ordinal"}
+    assert tree["review"] == ["attributes.city"]
+
+
+def test_gates_stay_with_measures_that_are_shown() -> None:
+    measures = ["reidentification", {"type": "disclosure", "prior": "table"}]
+    gates = [{"figure": "reidentification.marketer", "at_most": 0.1}]
+    _, tree = excerpt(evaluate={"measures": measures}, gates=gates, policy="k-strict")
+    assert tree["evaluate"] == {"measures": measures}
+    assert tree["gates"] == gates
+    assert tree["policy"] == "k-strict"
+    assert "review" not in tree
+
+
+def test_no_place_ends_its_comment() -> None:
+    text = excerpt_config(CONFIG, ["attributes.a\nrelease: {path: x}"])
+    assert yaml.safe_load(text)["release"] == CONFIG["release"]
+    assert text.count("#") == 1

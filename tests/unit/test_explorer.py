@@ -1,0 +1,224 @@
+"""The part of pages where settings are chosen: what it has, what it leaves out, its policy."""
+
+import json
+import re
+from base64 import b64encode
+from dataclasses import replace
+from hashlib import sha256
+from html.parser import HTMLParser
+from itertools import chain
+from typing import Any
+
+import numpy as np
+import pytest
+import yaml
+
+import anonlib
+from anonlib.in_hand.suggestion import Attempt
+from anonlib.pages import render_sweep
+from anonlib.pages.choices import render_suggestion
+from anonlib.pages.explorer import Goal, find_frontier, make_explorer
+from anonlib.sweeps.results import page
+from anonlib.text import printable
+from tests import reports
+from tests.explored import CONFIG, KERNEL, KERNELS, KS, K, swept
+
+AXES = {"kernel": "kernel", "k": "k"}
+GOALS = (Goal("risk", "risk", risk=True), Goal("loss", "loss"))
+
+
+class Scripts(HTMLParser):
+    """The scripts of a page, and whether any element has a handler."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.texts: list[tuple[dict[str, str | None], str]] = []
+        self.handlers: list[str] = []
+        self.policy = ""
+        self._inside: dict[str, str | None] | None = None
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = dict(attrs)
+        self.handlers += [name for name in given if name.startswith("on")]
+        if given.get("http-equiv") == "Content-Security-Policy":
+            self.policy = str(given["content"])
+        self._inside = given if tag == "script" else None
+
+    def handle_endtag(self, tag: str) -> None:
+        self._inside = None
+
+    def handle_data(self, data: str) -> None:
+        if self._inside is not None:
+            self.texts.append((self._inside, data))
+
+
+def data_of(text: str) -> dict[str, Any]:
+    [told] = [t for given, t in Scripts(text).texts if given.get("id") == "explore-data"]
+    return dict(json.loads(told))
+
+
+def config_of(data: dict[str, Any], i: int) -> str:
+    return "\n".join(chain(*(data["lines"][a:b] for a, b in data["settings"][i]["yaml"]))) + "\n"
+
+
+def test_one_script_and_its_hash() -> None:
+    found = Scripts(page(swept()))
+    [(_, script)] = [(g, t) for g, t in found.texts if g.get("type") != "application/json"]
+    digest = b64encode(sha256(script.encode()).digest()).decode()
+    assert found.policy.startswith(f"default-src 'none'; script-src 'sha256-{digest}'; style-src")
+    assert "unsafe-eval" not in found.policy
+    assert found.handlers == []
+    for word in ("eval", "innerHTML", "fetch", "XMLHttpRequest", "import("):
+        assert word not in script
+
+
+def test_pages_without_a_choice_have_no_script() -> None:
+    axes, figures = ("case", KERNEL, K, "seed"), ("accuracy",)
+    rows = reports.sweep_rows()
+    text = render_sweep(rows, title="t", axes=axes, figures=figures)
+    assert Scripts(text).texts == []
+    assert "script-src" not in Scripts(text).policy
+    assert make_explorer([{"k": 5, "risk": 0.2, "loss": 0.1}], AXES, GOALS) is None
+    assert make_explorer([{"k": k, "risk": None, "loss": k} for k in (5, 6)], AXES, GOALS) is None
+
+
+def test_means_deviations_and_sizes_of_classes() -> None:
+    result = swept()
+    data = data_of(page(result))
+    labels = [label for label, *_ in data["axes"]]
+    assert labels == ["partitioner", "kernel", "k"]
+    assert data["colour"] == 1
+    names = [label for label, *_ in data["goals"]]
+    assert names[:4] == [
+        "largest chance to be found",
+        "mean chance to be found",
+        "share of persons with a chance above 0.09",
+        "accuracy",
+    ]
+    assert {label: less for label, less, risk in data["goals"] if not risk} == {
+        "accuracy": False,
+        "sse": True,
+        "ncp": True,
+        "precision": False,
+    }
+    assert "raw accuracy" not in names
+    for setting in data["settings"]:
+        steps, kernel, k = (data["axes"][i][1][at] for i, at in enumerate(setting["at"]))
+        rows = [
+            row
+            for row in result.rows
+            if (row.parameters[KERNEL], row.parameters[K], row.text("partition.steps"))
+            == (kernel, int(k), steps)
+            and row.error is None
+        ]
+        assert setting["n"] == len(rows)
+        mean, deviation = setting["figures"][names.index("sse")]
+        found = [row.figures["sse"] for row in rows]
+        assert mean == pytest.approx(np.mean(found), rel=1e-4)
+        if len(rows) > 1:
+            assert deviation == pytest.approx(np.std(found, ddof=1), rel=1e-4)
+        else:
+            assert deviation is None
+        assert setting["figures"][0][0] == pytest.approx(1 / int(k))
+        chances = [r.n_cells / sum(s * n for s, n in r.sizes.items()) for r in rows]
+        assert setting["figures"][1][0] == pytest.approx(np.mean(chances), rel=1e-4)
+        assert sum(share for _, share in setting["sizes"]) == pytest.approx(1, abs=1e-4)
+    two = next(s for s in data["settings"] if s["at"] == [0, 0, 0])
+    assert [name for name, _ in two["sizes"]] == ["2–4"]
+    ten = next(s for s in data["settings"] if s["at"] == [0, 0, 2])
+    rows_of_ten = {10: 40 * 2, 11: 2 * 2, 20: 1 + 2}  # of both seeds
+    total = sum(size * n for size, n in rows_of_ten.items())
+    assert ten["sizes"] == [
+        ["10–19", pytest.approx((800 + 44) / total, rel=1e-4)],
+        ["20–49", pytest.approx(60 / total, rel=1e-4)],
+    ]
+
+
+def test_results_without_sizes_have_the_largest_chance() -> None:
+    """Those of earlier versions, and of persons with several rows."""
+    result = swept()
+    rows = tuple(replace(row, sizes={}) for row in result.rows)
+    data = data_of(page(replace(result, rows=rows)))
+    assert [label for label, _, risk in data["goals"] if risk] == ["largest chance to be found"]
+    assert all(setting["sizes"] == [] for setting in data["settings"])
+
+
+def test_every_config_loads_and_is_that_of_its_setting() -> None:
+    data = data_of(page(swept()))
+    seen = set()
+    for i, setting in enumerate(data["settings"]):
+        config = anonlib.parse(yaml.safe_load(config_of(data, i)))
+        steps, kernel, k = (data["axes"][axis][1][at] for axis, at in enumerate(setting["at"]))
+        assert (config.kernel.type, str(config.k)) == (kernel, k)
+        assert [step.type for step in config.partition.steps] == [steps]
+        assert config.release.path == "out/people"
+        assert config.review == ()
+        seen.add((steps, kernel, k))
+    assert len(seen) == len(data["settings"]) == 2 * len(KERNELS) * len(KS)
+
+
+def test_a_config_without_a_release_and_with_other_columns_is_to_be_reviewed() -> None:
+    result = swept()
+    base = {key: value for key, value in CONFIG.items() if key != "release"}
+    case = result.file.cases["people"].model_copy(update={"derive": {"age": "age + 1"}})
+    file = result.file.model_copy(update={"cases": {"people": case}})
+    data = data_of(page(replace(result, bases={"people": base}, file=file)))
+    config = anonlib.parse(yaml.safe_load(config_of(data, 0)))
+    assert config.review == ("attributes.age", "release.path")
+
+
+@pytest.mark.parametrize("evil", ["</script><script>x", "<!--<script>", "a & b", "\u2028"])
+def test_no_text_ends_its_element(evil: str) -> None:
+    text = page(swept(cases=("people", evil), seeds=1))
+    plain = page(swept(cases=("people", "other"), seeds=1))
+    assert text.count("<script") == plain.count("<script") == 2
+    assert text.count("</script") == plain.count("</script")
+    assert "<!--" not in text
+    assert data_of(text)["axes"][0] == ["case", ["people", printable(evil)], True]
+
+
+def test_the_frontier_is_what_nothing_is_better_than() -> None:
+    random = np.random.default_rng(1)
+    for n in range(1, 30):
+        points = [(float(a), float(b)) for a, b in random.integers(0, 6, (n, 2))]
+        for less, sign in ((True, 1), (False, -1)):
+            found = {points[i] for i in find_frontier(points, less=less)}
+            expected = {
+                (x, y)
+                for x, y in points
+                if not any(
+                    (a, sign * b) != (x, sign * y) and a <= x and sign * b <= sign * y
+                    for a, b in points
+                )
+            }
+            assert found == expected
+
+
+def test_readers_without_scripts_have_a_chart_for_each_table() -> None:
+    text = page(swept(cases=("people", "others"), seeds=1))
+    still = text.split('<div id="explore-still">', 1)[1].split('<div id="explore-live"', 1)[0]
+    assert re.findall(r"<figcaption>(\w+) <small>", still) == ["people", "others"]
+    assert "accuracy by largest chance to be found" in still
+    assert still.count(">yes<") == 2 * len(KS)
+
+
+def test_a_page_of_500_trials_is_small() -> None:
+    result = swept(ks=range(2, 86), seeds=1)
+    assert len(result.rows) > 500
+    assert len(page(result).encode()) < 1_000_000
+
+
+def test_the_page_of_a_suggestion_is_the_same() -> None:
+    config = anonlib.parse(CONFIG)
+    attempts = [
+        Attempt(kernel, k, config, k / 100, 1 / k, 0, 1.0, {k: 30})
+        for kernel in ("mdav", "refine")
+        for k in (5, 10)
+    ]
+    failed = Attempt("mondrian", 5, config, error="the models can't hold")
+    data = data_of(render_suggestion((), [*attempts, failed], attempts[:2], ("4 attempts",)))
+    assert [label for label, *_ in data["goals"]] == ["risk", "loss", "rows suppressed", "seconds"]
+    assert [setting["error"] for setting in data["settings"]][-1] == "the models can't hold"
+    assert data["settings"][0]["sizes"] == [["5–9", 1.0]]
+    assert anonlib.parse(yaml.safe_load(config_of(data, 0))) == config
