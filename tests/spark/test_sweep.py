@@ -147,3 +147,42 @@ def test_what_does_not_fit(shell: Shell, folder: Path) -> None:
     said = sweep(shell, folder, cases=cases)
     assert said.code == 2
     assert "cases.people.derive: an unknown column" in said.error
+
+
+def test_the_page_has_risks_and_configs_that_release(
+    shell: Shell, spark: SparkSession, folder: Path
+) -> None:
+    grid = {"privacy.models.0.k": [3, 6]}
+    assert sweep(shell, folder, grid=grid, learn=None).code == 0
+    table = spark.read.format("delta").load(str(folder / "sweep" / "results"))
+    sizes = {row["parameters"]: row["sizes"] for row in table.collect()}
+    data = explored(folder)
+    assert [goal[0] for goal in data["goals"]][:2] == [
+        "largest chance to be found",
+        "mean chance to be found",
+    ]
+    for setting, k in zip(data["settings"], (3, 6), strict=True):
+        counts = sizes[json.dumps({"privacy.models.0.k": k})]
+        assert sum(size * n for size, n in counts.items()) == 60
+        chances = [1 / min(counts), sum(counts.values()) / 60]
+        assert [pair[0] for pair in setting["figures"][:2]] == pytest.approx(chances, rel=1e-4)
+    lines = data["lines"]
+    text = "\n".join(line for a, b in data["settings"][1]["yaml"] for line in lines[a:b])
+    assert (said := shell.release(yaml.safe_load(text))).code == 0, said.err
+    # A table of results of an earlier version has no sizes.
+    old = table.drop("sizes").toPandas()
+    spark.createDataFrame(old, table.drop("sizes").schema).write.format("delta").mode(
+        "overwrite"
+    ).option("overwriteSchema", "true").save(str(folder / "sweep" / "results"))
+    again = json.loads(sweep(shell, folder, grid=grid, learn=None).out)
+    assert (again["n_points"], again["n_new"]) == (2, 0)
+    assert [goal[0] for goal in explored(folder)["goals"] if goal[2]] == [
+        "largest chance to be found"
+    ]
+    assert json.loads(sweep(shell, folder, "--set", "seeds=2", grid=grid, learn=None).out)
+
+
+def explored(folder: Path) -> Any:
+    """What the script of the page reads."""
+    text = (folder / "sweep" / "report.html").read_text("utf-8")
+    return json.loads(text.split('id="explore-data">', 1)[1].split("</script>", 1)[0])
