@@ -249,7 +249,8 @@ def _sweep(verbs: Any) -> None:
         "try a grid of configs on small tables in memory, and measure what each is worth",
         f"""
             Nothing is published. Results are appended to a private Delta table as they
-            come; points that have one are not tried again.
+            come; points that have one are not tried again. OUT/report.html is a page to
+            choose a setting on, and to copy its config from.
 
             examples:
               anonlib sweep conf/papers/price.yaml --set seeds=3
