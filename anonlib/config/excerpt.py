@@ -17,12 +17,16 @@ _FIELDS: Mapping[str, tuple[str, ...] | None] = {
         *("acknowledge_unique", "acknowledge_linked"),
     ),
     "partition": ("steps", "max_rows", "sample_rows"),
-    "release": ("path", "mode", "partition_by", "catalog_table", "rows_per_file", "order"),
+    "release": (
+        *("path", "mode", "acknowledge_overwrite", "acknowledge_returning"),
+        *("partition_by", "register", "rows_per_file", "order"),
+    ),
     "evaluate": ("measures",),
+    "accountability": ("approver", "purpose", "recipients"),
     **dict.fromkeys(
         [
             *("one_row_per_person", "unit", "person", "kernel", "recode", "gates"),
-            *("accountability", "context", "max_categories", "bound", "seed", "review"),
+            *("context", "max_categories", "bound", "seed", "review"),
         ]
     ),
 }

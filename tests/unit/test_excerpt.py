@@ -7,7 +7,17 @@ import yaml
 
 import anonlib
 from anonlib.config.checks import require_reviewed
-from anonlib.config.excerpt import excerpt_config
+from anonlib.config.excerpt import _FIELDS, excerpt_config
+from anonlib.config.model import (
+    AccountabilitySection,
+    Attribute,
+    Config,
+    EvaluateSection,
+    PartitionSection,
+    PrivacySection,
+    ReleaseSection,
+    SourceSection,
+)
 from anonlib.errors import ConfigError
 from tests.explored import CONFIG
 
@@ -42,6 +52,7 @@ def test_a_config_without_data_is_whole() -> None:
             ["privacy.missing_tokens"],
         ),
         ({"release": {"path": "out", "record": f"out/{EVIL}"}}, ["release.record"]),
+        ({"accountability": {"approver": "A", "runs": f"x/{EVIL}"}}, ["accountability.runs"]),
         ({"spark": {"conf": {"spark.password": EVIL}}}, ["spark"]),
         (
             {
@@ -87,3 +98,16 @@ def test_no_place_ends_its_comment() -> None:
     text = excerpt_config(CONFIG, ["attributes.a\nrelease: {path: x}"])
     assert yaml.safe_load(text)["release"] == CONFIG["release"]
     assert text.count("#") == 1
+
+
+def test_every_field_that_is_shown_is_a_field() -> None:
+    """A field that gets another name is left out, and this list is to be changed."""
+    sections = Config.model_fields
+    assert not _FIELDS.keys() - sections.keys()
+    for name, section in (
+        *(("source", SourceSection), ("attributes", Attribute), ("privacy", PrivacySection)),
+        *(("partition", PartitionSection), ("release", ReleaseSection)),
+        *(("evaluate", EvaluateSection), ("accountability", AccountabilitySection)),
+    ):
+        known = {info.alias or field for field, info in section.model_fields.items()}
+        assert not {*(_FIELDS[name] or ())} - known, name

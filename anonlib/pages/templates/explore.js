@@ -12,7 +12,7 @@
   const mean = (setting, goal) => setting.figures[goal] && setting.figures[goal][0];
   const name = (setting) => data.axes.map(([label, values], i) => {
     const value = values[setting.at[i]];
-    return /^[\d.,]+$/.test(value) ? `${label} ${value}` : value;
+    return /^(yes|no|[-\d.,e]+)$/.test(value) ? `${label} ${value}` : value;
   }).filter((text) => text !== "–").join(", ");
 
   // The settings that are compared with the one that is chosen, and have both figures.
