@@ -4,6 +4,7 @@ import json
 import re
 from base64 import b64encode
 from dataclasses import replace
+from functools import cache
 from hashlib import sha256
 from html.parser import HTMLParser
 from itertools import chain
@@ -53,6 +54,11 @@ class Scripts(HTMLParser):
             self.texts.append((self._inside, data))
 
 
+@cache
+def usual() -> str:
+    return page(swept())
+
+
 def data_of(text: str) -> dict[str, Any]:
     [told] = [t for given, t in Scripts(text).texts if given.get("id") == "explore-data"]
     return dict(json.loads(told))
@@ -63,7 +69,7 @@ def config_of(data: dict[str, Any], i: int) -> str:
 
 
 def test_one_script_and_its_hash() -> None:
-    found = Scripts(page(swept()))
+    found = Scripts(usual())
     [(_, script)] = [(g, t) for g, t in found.texts if g.get("type") != "application/json"]
     digest = b64encode(sha256(script.encode()).digest()).decode()
     assert found.policy.startswith(f"default-src 'none'; script-src 'sha256-{digest}'; style-src")
@@ -85,7 +91,7 @@ def test_pages_without_a_choice_have_no_script() -> None:
 
 def test_means_deviations_and_sizes_of_classes() -> None:
     result = swept()
-    data = data_of(page(result))
+    data = data_of(usual())
     labels = [label for label, *_ in data["axes"]]
     assert labels == ["partitioner", "kernel", "k"]
     assert data["colour"] == 1
@@ -145,7 +151,7 @@ def test_results_without_sizes_have_the_largest_chance() -> None:
 
 
 def test_every_config_loads_and_is_that_of_its_setting() -> None:
-    data = data_of(page(swept()))
+    data = data_of(usual())
     seen = set()
     for i, setting in enumerate(data["settings"]):
         config = anonlib.parse(yaml.safe_load(config_of(data, i)))
@@ -168,14 +174,13 @@ def test_a_config_without_a_release_and_with_other_columns_is_to_be_reviewed() -
     assert config.review == ("attributes.age", "release.path")
 
 
-@pytest.mark.parametrize("evil", ["</script><script>x", "<!--<script>", "a & b", "\u2028"])
-def test_no_text_ends_its_element(evil: str) -> None:
-    text = page(swept(cases=("people", evil), seeds=1))
-    plain = page(swept(cases=("people", "other"), seeds=1))
-    assert text.count("<script") == plain.count("<script") == 2
-    assert text.count("</script") == plain.count("</script")
+def test_no_text_ends_its_element() -> None:
+    evil = ("</script><script>x", "<!--<script>", "a & b", "\u2028")
+    text = page(swept(ks=(5, 10), cases=evil, seeds=1))
+    assert text.count("<script") == usual().count("<script") == 2
+    assert text.count("</script") == usual().count("</script")
     assert "<!--" not in text
-    assert data_of(text)["axes"][0] == ["case", ["people", printable(evil)], True]
+    assert data_of(text)["axes"][0] == ["case", [*map(printable, evil)], True]
 
 
 def test_the_frontier_is_what_nothing_is_better_than() -> None:
@@ -203,6 +208,7 @@ def test_readers_without_scripts_have_a_chart_for_each_table() -> None:
     assert still.count(">yes<") == 2 * len(KS)
 
 
+@pytest.mark.slow
 def test_a_page_of_500_trials_is_small() -> None:
     result = swept(ks=range(2, 86), seeds=1)
     assert len(result.rows) > 500
