@@ -78,6 +78,11 @@ def _run(args: argparse.Namespace) -> int:
 
 
 def _release(args: argparse.Namespace) -> int:
+    if args.example:
+        from anonlib.cli.example import print_next_steps, write_example
+
+        with progress_of(args) as progress:
+            args.conf = write_example(progress)
     run_id = [] if args.run_id is None else [f"release.run_id={json.dumps(args.run_id)}"]
     config = config_of(args, run_id)
     from anonlib import pipeline
@@ -90,6 +95,8 @@ def _release(args: argparse.Namespace) -> int:
         from anonlib.cli.show import print_release
 
         print_release(result, args.conf, args.overrides)
+        if args.example:
+            print_next_steps()
     return 0
 
 

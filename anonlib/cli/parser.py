@@ -57,6 +57,7 @@ def make_parser(version: str) -> Parser:
         description="Anonymizes tables on Spark and Delta Lake, and audits what it publishes.",
         epilog=dedent_help(f"""
             examples:
+              anonlib release --example                     see what it does
               anonlib init people.csv --out people.yaml     draft a config, then review it
               anonlib check people.yaml                     compare it with the table
               anonlib suggest people.yaml                   which kernel, which k
@@ -106,14 +107,21 @@ def _release(verbs: Any) -> None:
         "anonymize a table, audit the result, and publish it if it passes",
         f"""
             examples:
-              anonlib release conf/quickstart.yaml
+              anonlib release --example                      needs no config and no table
               anonlib release conf/adult.yaml --set kernel=mondrian --set seed=8
               anonlib release conf/adult.yaml --run-id 2026-01-31    done once
 
             {EXIT_CODES}
         """,
     )
-    add_conf(parser, "conf")
+    given = parser.add_mutually_exclusive_group(required=True)
+    given.add_argument("conf", nargs="?", metavar="CONF", help="the config, a YAML file")
+    given.add_argument(
+        "--example",
+        action="store_true",
+        help="a table of invented people and its config, in the new folder ./anonlib-example",
+    )
+    add_overrides(parser)
     parser.add_argument(
         "--run-id",
         metavar="ID",

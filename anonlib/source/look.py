@@ -1,7 +1,7 @@
 """Looks at tables: the first rows of a release, how often values occur (for hierarchies that are
 built from them), and a table of invented people to try things out."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 from pyspark.sql import functions as F
@@ -79,3 +79,14 @@ def write_people(path: str, kind: str, rows: int, seed: int, progress: Progress)
         if kind == "csv":
             writer = writer.option("header", "true")
         writer.save(path)
+
+
+def invent_people(
+    rows: int, seed: int, settings: Mapping[str, str], progress: Progress
+) -> pa.Table:
+    """The table of invented people, on the driver. settings: Those of a Spark session that starts
+    for it."""
+    with progress.stage("start"):
+        spark = session(settings)
+    with progress.stage("generate", spark):
+        return generate(spark, rows, seed).toArrow()

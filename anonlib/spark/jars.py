@@ -29,6 +29,8 @@ from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
 from anonlib.errors import AnonlibError, InputError
+from anonlib.progress import Wait
+from anonlib.spark.java import require_java
 
 TIMEOUT_SECONDS = 300
 
@@ -185,7 +187,9 @@ def _verify(jar: Jar, path: Path) -> None:
 def _fetch(missing: Mapping[Path, Jar], folder: Path) -> None:
     """Fetches jars into a temporary folder beside the others, verifies them, and moves them."""
     folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder, prefix=".fetch-") as work:
+    what = f"{len(missing)} jars, fetched once"
+    with Wait(what) as wait, tempfile.TemporaryDirectory(dir=folder, prefix=".fetch-") as work:
+        wait.show()
         if base := os.environ.get("ANONLIB_MAVEN_URL"):
             for jar in missing.values():
                 _download(f"{base.rstrip('/')}/{jar.path_in_repository}", jar, Path(work, jar.name))
@@ -217,18 +221,14 @@ def _retrieve(jars: Sequence[Jar], folder: Path) -> None:
 
     home = Path(pyspark.__file__).parent / "jars"
     ivy = next(iter(sorted(home.glob("ivy-*.jar"))), None)
-    java_home = os.environ.get("JAVA_HOME")
-    java = Path(java_home, "bin", "java") if java_home else shutil.which("java")
     if ivy is None:
         raise _unreachable(jars[0], f"no Ivy among Spark's jars in {home}")
-    if java is None:
-        raise _unreachable(jars[0], "no Java found, set JAVA_HOME")
     wanted = folder / "ivy.xml"
     wanted.write_text(_ivy_file(jars), "utf-8")
     arguments = ["-cp", str(ivy), "org.apache.ivy.Main", "-warn", "-ivy", str(wanted)]
     arguments += ["-types", "jar", "-cache", str(folder / "cache")]
     arguments += ["-retrieve", str(folder / "[artifact]-[revision].[ext]")]
-    options = [str(java), *_proxy_options(os.environ)]
+    options = [require_java(), *_proxy_options(os.environ)]
     said = _run([*options, *arguments], jars[0])
     if "PKIX" in said and _lacking(jars, folder):
         # Java's own list lacks a certificate authority that this machine trusts.

@@ -8,8 +8,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib.resources import as_file, files
 from pathlib import Path
-from shutil import which
-from subprocess import CalledProcessError, run
 from typing import Any
 
 from pyspark import SparkConf, SparkContext
@@ -19,13 +17,12 @@ from pyspark.sql import SparkSession
 from anonlib.config import secrets as secret_names
 from anonlib.errors import InputError
 from anonlib.spark.jars import ensure_jars
+from anonlib.spark.java import require_java
 from anonlib.spark.jvm import find_class, remember_functions
 
 #: Names of settings whose values are secrets.
 SECRET = rf"(?i){secret_names.SECRET}|fs\.azure"
 REDACTED = "spark.redaction.regex"
-#: The oldest Java that Spark runs on.
-OLDEST_JAVA = 17
 #: The settings of every run, on a session of anonlib or an existing one.
 REQUIRED = {
     "spark.sql.session.timeZone": "UTC",
@@ -165,7 +162,7 @@ def _start(settings: dict[str, str]) -> SparkSession:
                 conf[REDACTED] = _with_theirs(conf[REDACTED])
                 started = SparkSession.builder.config(map=dict(conf)).getOrCreate()
         except Exception as error:
-            _require_java()
+            require_java()
             raise InputError(
                 "Spark could not start: the settings under `spark` must be valid, and the "
                 f"machine needs memory for them ({type(error).__name__})"
@@ -196,27 +193,6 @@ def _launch(conf: Mapping[str, str]) -> None:
     launch: Any = launch_gateway  # it has no types
     gateway = SparkContext._gateway or launch(plain, {"start_new_session": True})
     SparkContext._ensure_initialized(gateway=gateway, conf=plain)
-
-
-def _require_java() -> None:
-    """Raises InputError unless Spark finds a Java that it can run on."""
-    home = os.environ.get("JAVA_HOME")
-    java = f"{home}/bin/java" if home else which("java")
-    said = "there is no java on PATH, and JAVA_HOME is not set"
-    if java:
-        try:
-            version = run([java, "-version"], capture_output=True, text=True, check=True).stderr
-        except (OSError, CalledProcessError):
-            said = f"{java} does not run"
-        else:
-            found = re.search(r'version "(?:1\.)?(\d+)', version)
-            if found is None or int(found[1]) >= OLDEST_JAVA:
-                return
-            said = f"{java} is Java {found[1]}"
-    raise InputError(
-        f"no Java {OLDEST_JAVA} found: {said}; install one (17, 21 or 25), and put it on PATH or "
-        "set JAVA_HOME"
-    )
 
 
 def _with_theirs(pattern: str) -> str:

@@ -93,8 +93,8 @@ def test_no_java(tmp_path: Path, script: str | None, said: str) -> None:
     """In a process of its own, which has no JVM."""
     code = (
         "from anonlib.errors import InputError\n"
-        "from anonlib.spark.session import _require_java\n"
-        "try:\n    _require_java()\nexcept InputError as error:\n    print(error)\n"
+        "from anonlib.spark.java import require_java\n"
+        "try:\n    require_java()\nexcept InputError as error:\n    print(error)\n"
     )
     environment = {name: text for name, text in os.environ.items() if name != "JAVA_HOME"}
     environment["PATH"] = str(tmp_path)
@@ -109,3 +109,4 @@ def test_no_java(tmp_path: Path, script: str | None, said: str) -> None:
     )
     assert done.stdout.startswith("no Java 17 found: ")
     assert said in done.stdout
+    assert "apt-get install default-jre-headless" in done.stdout

@@ -4,11 +4,9 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from pyspark.sql import SparkSession
 
 from tests.spark.support import Shell
 from tests.support import data_dir
@@ -39,27 +37,13 @@ def first_words(lines: list[str]) -> list[str]:
     return [line.split()[0] for line in lines if line.strip()]
 
 
-@pytest.fixture
-def checkout(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Path]:
-    """An empty folder to work in: for Spark as well, whose own is that it was started in."""
-    hadoop = spark._jvm.org.apache.hadoop.fs
-    files = hadoop.FileSystem.get(spark._jsc.hadoopConfiguration())
-    before = files.getWorkingDirectory()
-    files.setWorkingDirectory(hadoop.Path(str(tmp_path)))
-    monkeypatch.chdir(tmp_path)
-    yield tmp_path
-    files.setWorkingDirectory(before)
-
-
-def test_the_tutorial(shell: Shell, checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_tutorial(shell: Shell, workplace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     data_dir()
     monkeypatch.setattr("anonlib.cli.show.program", lambda: "scripts/anonlib")
     n_commands, code = 0, 0
     for block in fenced((ROOT / "docs/guide/tutorial.md").read_text("utf-8")):
         if block.language == "yaml":
-            (checkout / block.name).write_text(block.text, "utf-8")
+            (workplace / block.name).write_text(block.text, "utf-8")
             continue
         assert block.language == "console"
         steps = commands(block)
