@@ -106,8 +106,12 @@ def _audit(args: argparse.Namespace) -> int:
 
     with progress_of(args) as progress:
         report = pipeline.audit_delta(args.table, config, progress, version=args.version)
-    if args.json:
+    if args.format == "json":
         print_json(report.to_dict())
+    elif args.format == "junit":
+        from anonlib.cli.show.junit import as_junit, audit_cases
+
+        sys.stdout.write(as_junit("audit", args.table, [*audit_cases(report)]))
     else:
         from anonlib.cli.show import print_audit
 
@@ -272,8 +276,12 @@ def _verify(args: argparse.Namespace) -> int:
         lines = pipeline.verify(
             args.certificate, args.table, progress, version=args.version, record=args.record
         )
-    if args.json:
+    if args.format == "json":
         print_json([asdict(line) for line in lines])
+    elif args.format == "junit":
+        from anonlib.cli.show.junit import as_junit, line_cases
+
+        sys.stdout.write(as_junit("verify", args.table, [*line_cases(lines)]))
     else:
         from anonlib.cli.show.line_verdicts import print_lines
 

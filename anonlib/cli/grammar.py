@@ -113,6 +113,20 @@ def add_json(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="the result as JSON on stdout")
 
 
+def add_formats(parser: argparse.ArgumentParser) -> None:
+    """Adds the flag `--format`: the result as text, JSON or JUnit's XML on stdout."""
+    given = parser.add_mutually_exclusive_group()
+    given.add_argument(
+        "--format",
+        choices=("text", "json", "junit"),
+        default="text",
+        help=f"the result on stdout; junit: XML for CI, a test for each verdict {SHOWN}",
+    )
+    given.add_argument(
+        "--json", dest="format", action="store_const", const="json", help="as --format json"
+    )
+
+
 def whole_number(least: int | None) -> Any:
     """A type of argument: integers of 64 bits, at least `least` unless that is None."""
 

@@ -9,6 +9,7 @@ from anonlib.cli.grammar import (
     SHOWN,
     Parser,
     add_conf,
+    add_formats,
     add_json,
     add_overrides,
     add_verb,
@@ -166,6 +167,7 @@ def _audit(verbs: Any) -> None:
             examples:
               anonlib audit out/adult --conf conf/adult.yaml
               anonlib audit out/adult --conf conf/adult.yaml --set privacy.models.0.k=20
+              anonlib audit out/adult --conf conf/adult.yaml --format junit > audit.xml
 
             {EXIT_CODES}
         """,
@@ -178,7 +180,7 @@ def _audit(verbs: Any) -> None:
         metavar="N",
         help="the table's version (default: the latest)",
     )
-    add_json(parser)
+    add_formats(parser)
     _add_environment(parser, _MIN_K)
 
 
@@ -470,7 +472,7 @@ def _verify(verbs: Any) -> None:
         help="the table's version (default: the latest)",
     )
     parser.add_argument("--record", metavar="FILE", help="the run's private record")
-    add_json(parser)
+    add_formats(parser)
 
 
 def _runs(verbs: Any) -> None:

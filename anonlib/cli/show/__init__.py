@@ -321,8 +321,8 @@ def verdict_table(verdicts: "Iterable[Verdict]") -> Table:
     for verdict in verdicts:
         table.add_row(
             Text(printable(verdict.model)),
-            Text(_number(verdict.value, exact=verdict.exact)),
-            Text(_number(verdict.required)),
+            Text(show_number(verdict.value, exact=verdict.exact)),
+            Text(show_number(verdict.required)),
             _verdict(verdict),
         )
     return table
@@ -362,7 +362,8 @@ def _explain_undefined(losses: dict[str, float | None]) -> list[str]:
     return [f"{p.type}: {p.undefined}" for p in missing if issubclass(p, Metric)]
 
 
-def _number(value: float | None, *, exact: bool = True) -> str:
+def show_number(value: float | None, *, exact: bool = True) -> str:
+    """A measured or required figure of a privacy model. exact: Whether it is no bound."""
     if value is None:
         return "not measured"
     text = f"{value:,.0f}" if float(value).is_integer() else f"{value:.6g}"
