@@ -53,6 +53,15 @@ def printable(text: str) -> str:
     )
 
 
+def read_worse(meaning: str) -> str:
+    """The worse direction that the meaning of a figure tells: "more" or "less"; empty if it tells
+    none, as of figures that are for comparison."""
+    said = meaning.rpartition(";")[2]
+    if re.search(r"\bless is safer\b|\bmore is worse\b", said):
+        return "more"
+    return "less" if re.search(r"\bmore is safer\b|\bless is worse\b", said) else ""
+
+
 def fold_text(text: str) -> str:
     """The text as people see it: texts that look the same are equal.
 

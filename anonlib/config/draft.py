@@ -375,8 +375,13 @@ def _gates(draft: Draft) -> list[str]:
         *lines,
         "# `gain`: how much more often a sensitive value is guessed right by who knows the class.",
         "gates:",
-        f"  - {{figure: disclosure.gain, at_most: {1 / draft.k + GAIN:.2g}}}",
+        f"  - {{figure: disclosure.gain, at_most: {bound_gain(draft.k)}}}",
     ]
+
+
+def bound_gain(k: int) -> float:
+    """The most by which classes of k rows may make guesses of a sensitive value better."""
+    return float(f"{1 / k + GAIN:.2g}")
 
 
 def _release_path(profile: TableProfile) -> str:

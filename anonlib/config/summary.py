@@ -114,6 +114,8 @@ def _column(name: str, attribute: Attribute, recode: RecodeSection) -> dict[str,
         column["recoder"] = plugin_label(recode.of(name, attribute.scale))
     if attribute.pseudonym:
         column["pseudonym"] = True
+    if attribute.public:
+        column["public"] = True
     if attribute.hierarchy is not None:
         column["hierarchy"] = True
     return column

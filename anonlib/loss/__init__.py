@@ -15,7 +15,7 @@ There are three kinds of suppressed rows:
 from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 
@@ -24,6 +24,9 @@ from anonlib.arrays import Floats, Ints
 from anonlib.hierarchy.tree import Tree
 from anonlib.registry import Plugin
 from anonlib.table.block import Block
+
+#: What a metric looks at: all quasi-identifiers, some of them, the sizes of cells, or the target.
+Subject: TypeAlias = Literal["all", "numbers", "categories", "classes", "target"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,6 +104,11 @@ class Metric(Plugin):
     """A figure of information loss, computed from the cells of all blocks."""
 
     family: ClassVar[str] = "metric"
+    #: What it looks at: reports have these together.
+    subject: ClassVar[Subject] = "all"
+    #: What it means, as in `Measure.names`: a short plain phrase; after a semicolon, the range or
+    #: unit and the worse direction.
+    meaning: ClassVar[str] = ""
 
     @abstractmethod
     def update(self, released: ReleasedBlock) -> Floats:

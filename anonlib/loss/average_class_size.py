@@ -5,7 +5,7 @@ from typing import ClassVar
 import numpy as np
 
 from anonlib.arrays import Floats
-from anonlib.loss import Metric, ReleasedBlock
+from anonlib.loss import Metric, ReleasedBlock, Subject
 
 
 class AverageClassSize(Metric):
@@ -21,6 +21,11 @@ class AverageClassSize(Metric):
     """
 
     type: ClassVar[str] = "average_class_size"
+    subject: ClassVar[Subject] = "classes"
+    meaning: ClassVar[str] = (
+        "rows of a cell, as a multiple of the fewest that the models allow; 1 is best, more is "
+        "worse"
+    )
     undefined: ClassVar[str] = "there is no cell"
 
     def update(self, released: ReleasedBlock) -> Floats:

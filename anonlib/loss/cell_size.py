@@ -5,7 +5,7 @@ from typing import ClassVar
 import numpy as np
 
 from anonlib.arrays import Floats
-from anonlib.loss import Metric, ReleasedBlock
+from anonlib.loss import Metric, ReleasedBlock, Subject
 
 
 class CellSize(Metric):
@@ -15,6 +15,10 @@ class CellSize(Metric):
     """
 
     type: ClassVar[str] = "cell_size"
+    subject: ClassVar[Subject] = "classes"
+    meaning: ClassVar[str] = (
+        "rows that share one released combination, on average; a number, more is worse"
+    )
     undefined: ClassVar[str] = "there is no cell"
 
     def update(self, released: ReleasedBlock) -> Floats:

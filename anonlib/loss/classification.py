@@ -5,7 +5,7 @@ from typing import ClassVar
 import numpy as np
 
 from anonlib.arrays import Floats
-from anonlib.loss import Metric, ReleasedBlock
+from anonlib.loss import Metric, ReleasedBlock, Subject
 
 
 class Classification(Metric):
@@ -20,6 +20,11 @@ class Classification(Metric):
     """
 
     type: ClassVar[str] = "classification"
+    subject: ClassVar[Subject] = "target"
+    meaning: ClassVar[str] = (
+        "share of rows whose target is not the most frequent one of their cell; 0 to 1, more is"
+        " worse"
+    )
     undefined: ClassVar[str] = (
         "there is no target of classes, or neither the kernel nor a partitioner looks at it"
     )

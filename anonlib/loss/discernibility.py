@@ -5,7 +5,7 @@ from typing import ClassVar
 import numpy as np
 
 from anonlib.arrays import Floats
-from anonlib.loss import Metric, ReleasedBlock
+from anonlib.loss import Metric, ReleasedBlock, Subject
 
 
 class Discernibility(Metric):
@@ -19,6 +19,10 @@ class Discernibility(Metric):
     """
 
     type: ClassVar[str] = "discernibility"
+    subject: ClassVar[Subject] = "classes"
+    meaning: ClassVar[str] = (
+        "how many rows each row looks like, summed over all rows; a number, more is worse"
+    )
     undefined: ClassVar[str] = "there is no row"
 
     def update(self, released: ReleasedBlock) -> Floats:

@@ -5,7 +5,7 @@ from typing import ClassVar
 import numpy as np
 
 from anonlib.arrays import Floats
-from anonlib.loss import Metric, ReleasedBlock
+from anonlib.loss import Metric, ReleasedBlock, Subject
 
 #: There is no figure if the hierarchies of a table have more nodes in total. Every block reports
 #: three numbers per node, and the driver holds the reports of all blocks at once.
@@ -29,6 +29,10 @@ class Entropy(Metric):
     """
 
     type: ClassVar[str] = "entropy"
+    subject: ClassVar[Subject] = "categories"
+    meaning: ClassVar[str] = (
+        "share of the information in categories that is gone; 0 to 1, more is worse"
+    )
     undefined: ClassVar[str] = (
         "no nominal quasi-identifier varies, or their hierarchies have more than "
         f"{MOST_NODES:,} nodes together"

@@ -5,7 +5,7 @@ from typing import ClassVar
 import numpy as np
 
 from anonlib.arrays import Floats
-from anonlib.loss import Metric, ReleasedBlock
+from anonlib.loss import Metric, ReleasedBlock, Subject
 
 
 class Mse(Metric):
@@ -24,6 +24,11 @@ class Mse(Metric):
     """
 
     type: ClassVar[str] = "mse"
+    subject: ClassVar[Subject] = "numbers"
+    meaning: ClassVar[str] = (
+        "how far numbers are from the mean of their cell, squared, in variances of the column; "
+        "0 is best, more is worse"
+    )
     undefined: ClassVar[str] = "there is no continuous or ordinal column"
 
     def update(self, released: ReleasedBlock) -> Floats:

@@ -25,6 +25,9 @@ class Ncp(Metric):
     """
 
     type: ClassVar[str] = "ncp"
+    meaning: ClassVar[str] = (
+        "share of its whole range that a released value covers; 0 to 1, more is worse"
+    )
     undefined: ClassVar[str] = "no quasi-identifier varies"
 
     def update(self, released: ReleasedBlock) -> Floats:

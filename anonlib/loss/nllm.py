@@ -5,7 +5,7 @@ from typing import ClassVar
 import numpy as np
 
 from anonlib.arrays import Floats
-from anonlib.loss import Metric, ReleasedBlock
+from anonlib.loss import Metric, ReleasedBlock, Subject
 
 
 class Nllm(Metric):
@@ -21,6 +21,10 @@ class Nllm(Metric):
     """
 
     type: ClassVar[str] = "nllm"
+    subject: ClassVar[Subject] = "categories"
+    meaning: ClassVar[str] = (
+        "share of all categories that a released category covers; 0 to 1, more is worse"
+    )
     undefined: ClassVar[str] = "no nominal quasi-identifier varies"
 
     def update(self, released: ReleasedBlock) -> Floats:

@@ -5,7 +5,7 @@ from typing import ClassVar
 import numpy as np
 
 from anonlib.arrays import Floats
-from anonlib.loss import Metric, ReleasedBlock
+from anonlib.loss import Metric, ReleasedBlock, Subject
 
 
 class Precision(Metric):
@@ -22,6 +22,10 @@ class Precision(Metric):
     """
 
     type: ClassVar[str] = "precision"
+    subject: ClassVar[Subject] = "categories"
+    meaning: ClassVar[str] = (
+        "how near released categories are to the bottom of their hierarchies; 0 to 1, less is worse"
+    )
     undefined: ClassVar[str] = "no nominal quasi-identifier varies"
 
     def update(self, released: ReleasedBlock) -> Floats:

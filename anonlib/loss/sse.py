@@ -5,7 +5,7 @@ from typing import ClassVar
 import numpy as np
 
 from anonlib.arrays import Floats
-from anonlib.loss import Metric, ReleasedBlock
+from anonlib.loss import Metric, ReleasedBlock, Subject
 from anonlib.loss.mse import squares_within
 
 
@@ -20,6 +20,10 @@ class Sse(Metric):
     """
 
     type: ClassVar[str] = "sse"
+    subject: ClassVar[Subject] = "numbers"
+    meaning: ClassVar[str] = (
+        "share of the spread of numbers and ranks that is gone; 0 to 1, more is worse"
+    )
     undefined: ClassVar[str] = "no continuous or ordinal column varies"
 
     def update(self, released: ReleasedBlock) -> Floats:

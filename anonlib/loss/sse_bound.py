@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from anonlib.arrays import Floats
-from anonlib.loss import Metric, ReleasedBlock
+from anonlib.loss import Metric, ReleasedBlock, Subject
 from anonlib.loss._bound import CUT_SHORT, LP, NEAREST, bound_squares
 from anonlib.loss.sse import Sse
 
@@ -41,6 +41,10 @@ class SseBound(Metric):
     """
 
     type: ClassVar[str] = "sse_bound"
+    subject: ClassVar[Subject] = "numbers"
+    meaning: ClassVar[str] = (
+        "the least `sse` that any cells of these blocks can have; 0 to 1, for comparison"
+    )
     undefined: ClassVar[str] = "no continuous or ordinal column varies, or rows were one tuple each"
     is_bound: ClassVar[bool] = True
 

@@ -11,9 +11,9 @@ from anonlib.pages.certificate import (
     CertificateLine,
     CertificateSection,
     describe_technique,
-    find_k,
     was_attacked,
 )
+from anonlib.pages.front import find_k
 from anonlib.pages.words import count_noun, spoken
 from anonlib.text import printable
 

@@ -9,6 +9,7 @@ from typing import Any
 from anonlib import registry
 from anonlib.auditing.report import THRESHOLD, value_risk
 from anonlib.config.summary import bare
+from anonlib.pages.front import describe_filter, describe_use, find_k
 from anonlib.pages.release import count_states
 from anonlib.pages.words import count_noun, number, spoken
 from anonlib.text import MISSING_TOKENS, printable
@@ -79,7 +80,7 @@ def list_sections(
     roles = [line.cells[1] for line in columns.lines]
     counted = [(role, count_noun(roles.count(role), "column")) for role in dict.fromkeys(roles)]
     main = (
-        _section("Who, what for, until when", "use", _use(record)),
+        _section("Who, what for, until when", "use", describe_use(record)),
         _section("Which data", "data", _data(record)),
         _section("Columns, listed in an annex", "role", counted) if wide else columns,
         _section("Verdicts", "verdict", _verdicts(record), _VERDICT_HEADS),
@@ -108,19 +109,6 @@ _VERDICT_HEADS = ("rule", "found", "required", "verdict")
 _RISK_HEADS = ("risk", "attack", "control", "excess, interval", "threshold")
 
 
-def _use(record: Record) -> Iterator[Row]:
-    words, context = record.get("accountability", {}), record.get("context", {})
-    yield "approved by", words.get("approver", "not given")
-    yield "purpose", words.get("purpose", "not given")
-    recipients = [*words.get("recipients", ()), *filter(None, [context.get("recipient")])]
-    yield "recipients", "; ".join(dict.fromkeys(recipients)) or "not given"
-    yield "access", context.get("access", "not given")
-    known = ", ".join(context.get("may_know", ())) or "not given; taken to be all quasi-identifiers"
-    yield "attackers may know", known
-    yield "released", record.get("time") or "not recorded"
-    yield "until", context.get("expires", "no last day is set")
-
-
 def _data(record: Record) -> Iterator[Row]:
     settings, audit = record["settings"], record["audit"]
     source = settings["source"]
@@ -128,8 +116,7 @@ def _data(record: Record) -> Iterator[Row]:
     version = record.get("source_version")
     yield "source", " ".join(filter(None, [source["format"], place]))
     yield "version of the source", "not versioned" if version is None else str(version)
-    kept = "a condition of the config" if source["filtered"] else "none: all rows"
-    yield "filter", record.get("context", {}).get("data") or kept
+    yield "filter", describe_filter(record)
     yield "persons", settings["persons"]
     yield "table", bare(record["table"]).rstrip("/").rpartition("/")[2]
     yield "version of the table", str(record["table_version"])
@@ -137,13 +124,6 @@ def _data(record: Record) -> Iterator[Row]:
     yield "classes", number(audit["n_classes"])
     yield "rows of the smallest class", number(min(size for size, _ in audit["sizes"]))
     yield "rows suppressed", _few(record["n_suppressed"], find_k(record))
-
-
-def find_k(record: Record) -> int:
-    """The largest k that a verdict required; small counts are hidden below it."""
-    verdicts = record["audit"]["verdicts"]
-    required = [v["required"] for v in verdicts if v["model"].startswith("k_anonymity")]
-    return int(max(required, default=0))
 
 
 def _losses(record: Record, which: str) -> Mapping[str, Any]:

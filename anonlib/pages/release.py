@@ -1,5 +1,6 @@
 """The content of a release's page, from its private record."""
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +16,14 @@ from anonlib.config.listing import first_paragraph
 from anonlib.config.summary import bare
 from anonlib.loss import Metric
 from anonlib.pages.charts import Chart, Table, bars
+from anonlib.pages.front import (
+    JudgedFigure,
+    describe_filter,
+    describe_use,
+    judge_risks,
+    judge_utilities,
+    list_actions,
+)
 from anonlib.pages.measures import ChartGroup, ShownMeasure, distributions, show_measures
 from anonlib.pages.words import between, count_noun, first_sentence, number, percent, spoken
 from anonlib.text import printable
@@ -92,7 +101,10 @@ class ReleasePage:
         summary: Sentences.
         verdicts: Of privacy models.
         gates: Of gates.
-        use: Names and values: who answers for the release, who may use it, until when.
+        use: Names and values: who answers for the release, who may use it, until when, which rows.
+        risks: Three risks, judged.
+        utilities: Three utilities, judged.
+        actions: What to do.
         policy: The rules of the config's policy.
         remarks: Notes and problems.
         losses: By metric.
@@ -117,6 +129,9 @@ class ReleasePage:
     verdicts: tuple[ShownVerdict, ...]
     gates: tuple[ShownVerdict, ...]
     use: Pairs
+    risks: tuple[JudgedFigure, ...]
+    utilities: tuple[JudgedFigure, ...]
+    actions: tuple[str, ...]
     policy: Table | None
     remarks: tuple[str, ...]
     losses: tuple[Loss, ...]
@@ -142,6 +157,7 @@ def release_page(record: Record) -> ReleasePage:
     rules = record.get("policy") or ()
     holding = [each.holds for each in (*verdicts, *gates)]
     holding += [rule["state"] != "not kept" for rule in rules]
+    risks, utilities = judge_risks(record), judge_utilities(record)
     return ReleasePage(
         title=f"{_ENDINGS.get(record.get('outcome', ''), ('Release',))[0]} of {_name(record)}",
         run=printable(record["run_id"]),
@@ -150,6 +166,9 @@ def release_page(record: Record) -> ReleasePage:
         verdicts=verdicts,
         gates=gates,
         use=tuple(_use(record)),
+        risks=risks,
+        utilities=utilities,
+        actions=tuple(list_actions(record, (*risks, *utilities))),
         policy=_policy(settings.get("policy") or "", rules),
         remarks=tuple(_remarks(record)),
         losses=tuple(_loss(name, value) for name, value in record.get("losses", {}).items()),
@@ -230,10 +249,10 @@ def count_states(rules: Iterable[Record]) -> str:
 
 
 def _use(record: Record) -> Iterator[tuple[str, str]]:
-    for section in ("accountability", "context"):
-        for name, value in record.get(section, {}).items():
-            text = "; ".join(value) if isinstance(value, list) else value
-            yield spoken(name), printable(text)
+    for name, value in (*describe_use(record), ("filter", describe_filter(record))):
+        # To the minute: the record has seconds.
+        day = re.match(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d).*\+00:00$", value)
+        yield name, f"{day[1]} {day[2]} UTC" if day else printable(value)
 
 
 def _policy(title: str, rules: Iterable[Record]) -> Table | None:

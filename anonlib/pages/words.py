@@ -44,6 +44,11 @@ def spoken(name: str) -> str:
     return printable(name).replace("_", " ")
 
 
+def first_letter_up(text: str) -> str:
+    """The text with its first letter in upper case, as a sentence begins."""
+    return text[:1].upper() + text[1:]
+
+
 def short(value: Any, most: int = MAX_LABEL) -> str:
     """A value as a label in a drawing, cut after `most` characters."""
     text = number(value)

@@ -78,11 +78,11 @@ class Invented(Measure):
 
 
 class TestStructure:
-    def test_verdicts_first(self, page: Page) -> None:
+    def test_glance_and_verdicts_first(self, page: Page) -> None:
         sections = [text for tag, text in page.headings() if tag == "h2"]
-        assert sections[:4] == ["Verdicts", "Utility", "Risk", "Classes"]
-        assert sections[4:7] == ["Columns before and after", "Partition", "Settings"]
-        assert sections[7:] == ["Versions and times"]
+        assert sections[:5] == ["At a glance", "Verdicts", "Utility", "Risk", "Classes"]
+        assert sections[5:8] == ["Columns before and after", "Partition", "Settings"]
+        assert sections[8:] == ["Versions and times"]
 
     def test_headings_in_order(self, page: Page) -> None:
         levels = [int(tag[1]) for tag, _ in page.headings()]

@@ -20,7 +20,7 @@ def test_contrast(scheme: str) -> None:
 
     found = reports.colours(scheme)
     assert set(found) == set(reports.colours(""))
-    for name in ("ink", "muted", "link", "good", "bad"):
+    for name in ("ink", "muted", "link", "good", "look", "bad"):
         assert contrast(found[name], found["paper"]) >= 4.5, name
         assert contrast(found[name], found["raised"]) >= 4.5, name
     for name in ("fill", *(f"line-{i}" for i in range(1, 9))):

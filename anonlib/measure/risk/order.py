@@ -46,7 +46,7 @@ class Order(Measure):
     is_risk: ClassVar[bool] = True
     names: ClassVar[Mapping[str, str]] = {
         "correlation": "how far rows stand in the order of the column's values, either way; 0 to "
-        "1, above `chance` the order tells something",
+        "1, above `chance` the order tells something, less is safer",
         "chance": "what correlations stay below in a random order; 0 to 1, for comparison",
     }
     of_published: ClassVar[bool] = True

@@ -70,7 +70,7 @@ class Reidentification(Measure):
         None, ge=1, description="persons of whom the source is a random sample; null: all in it"
     )
     threshold: float = Field(
-        0.1, gt=0, lt=1, description="the risk above which persons are counted as at risk"
+        0.09, gt=0, lt=1, description="the risk above which persons are counted as at risk"
     )
 
     def measure(self, case: "Case") -> Findings:
