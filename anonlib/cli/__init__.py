@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
+from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
@@ -251,7 +252,8 @@ def _generate(args: argparse.Namespace) -> int:
 def _report(args: argparse.Namespace) -> int:
     from anonlib.pages.output import report as write_report
 
-    return _write_page(args, write_report, "private")
+    write = partial(write_report, against=args.against)
+    return _write_page(args, write, "private")
 
 
 def _certificate(args: argparse.Namespace) -> int:

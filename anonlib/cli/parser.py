@@ -412,17 +412,25 @@ def _report(verbs: Any) -> None:
     parser = add_verb(
         verbs,
         "report",
-        "write the page of a release, from its private record",
+        "write the page of a release, or of two to compare, from their private records",
         """
             examples:
               anonlib report out/adult.private/2026-01-31.json
               anonlib report 2026-01-31 --conf conf/adult.yaml --out adult.html
+              anonlib report 2026-01-31 --against 2025-12-31 --conf conf/adult.yaml
         """,
+    )
+    parser.add_argument(
+        "--against",
+        metavar="RUN",
+        help="another run to compare with, named as RUN: what differs, what is better",
     )
     parser.add_argument("run", metavar="RUN", help="the run's private record; with --conf, its id")
     add_conf(parser, "--conf")
     parser.add_argument(
-        "--out", metavar="FILE", help="the HTML file (default: RUN.html beside the record)"
+        "--out",
+        metavar="FILE",
+        help="the HTML file (default: RUN.html or RUN.against.OTHER.html beside the record)",
     )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from anonlib.errors import InputError
+from anonlib.pages.comparison import comparison_page
 from anonlib.pages.explorer import SCRIPT, Explorer, Goal, hash_of, make_explorer
 from anonlib.pages.release import release_page
 from anonlib.pages.sweep import Row, name_axes, sweep_page
@@ -27,13 +28,39 @@ def render(record: Mapping[str, Any]) -> str:
     Raises:
         InputError: This is no private record, has another version, or is damaged.
     """
-    if record.get("anonlib_record") != 1:
-        raise InputError("no run record of anonlib, or one of another version")
+    _require_record(record)
     template = environment().get_template("release.html")
     try:
         return template.render(page=release_page(record))
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise InputError(f"the run record is damaged ({type(error).__name__})") from None
+
+
+def render_comparison(this: Mapping[str, Any], other: Mapping[str, Any]) -> str:
+    """The page that compares two runs, as HTML. It is as private as their records.
+
+    Args:
+        this: The private record of a run.
+        other: That of the run to compare it with.
+
+    Raises:
+        InputError: One is no private record, has another version, or is damaged, or both are of
+            one run.
+    """
+    for record in (this, other):
+        _require_record(record)
+    if this["run_id"] == other["run_id"]:
+        raise InputError("both are of one run; name two")
+    template = environment().get_template("comparison.html")
+    try:
+        return template.render(page=comparison_page(this, other))
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise InputError(f"a run record is damaged ({type(error).__name__})") from None
+
+
+def _require_record(record: Mapping[str, Any]) -> None:
+    if record.get("anonlib_record") != 1:
+        raise InputError("no run record of anonlib, or one of another version")
 
 
 def render_sweep(

@@ -46,7 +46,7 @@ class JudgedFigure:
     advice: str
 
 
-class _Finding(NamedTuple):
+class FigureFinding(NamedTuple):
     """A value, the part that it is of, and what it means."""
 
     value: float
@@ -269,7 +269,7 @@ def _judge_told(record: Record) -> JudgedFigure:
     return JudgedFigure(_TOLD.title, state, None, text, "" if holding else _TOLD.beyond)
 
 
-def _find(figures: Sequence[str], record: Record) -> _Finding | None:
+def _find(figures: Sequence[str], record: Record) -> FigureFinding | None:
     """The worst value of the first figure that has one; of attacks, the worst of all of them."""
     choices = [found for figure in figures if (found := _worst(figure, record)) is not None]
     if figures == _ATTACKED.figures:
@@ -277,14 +277,14 @@ def _find(figures: Sequence[str], record: Record) -> _Finding | None:
     return choices[0] if choices else None
 
 
-def _worst(figure: str, record: Record) -> _Finding | None:
+def _worst(figure: str, record: Record) -> FigureFinding | None:
     measure, _, name = figure.partition(".")
     meaning = explain_figure(figure).partition(";")[0]
     if measure == "audit":
-        return _chance(record)
+        return find_chance(record)
     if measure == "loss":
         value = record.get("losses", {}).get(name)
-        return None if value is None else _Finding(value, "", f"{meaning} ({name})")
+        return None if value is None else FigureFinding(value, "", f"{meaning} ({name})")
     measures = (record.get("evaluation") or {}).get("measures", {})
     found = (record.get("overview") or {}) if measure == "overview" else measures.get(measure, {})
     values = [
@@ -296,18 +296,21 @@ def _worst(figure: str, record: Record) -> _Finding | None:
         return None
     value, of = max(values)
     subject = f"{spoken(measure)}{f' ({of})' if of else ''}" if measure in _ATTACKS else of
-    return _Finding(value, subject, meaning)
+    return FigureFinding(value, subject, meaning)
 
 
-def _chance(record: Record) -> _Finding | None:
-    """The largest chance of a person to be found by the size of the class."""
+def find_chance(record: Record) -> FigureFinding | None:
+    """The largest chance of a person to be found by the size of the class; None if it can't be
+    told."""
     audit = record.get("audit") or {}
     meaning = "largest chance of a person to be found, by the persons of the smallest class"
     if audit.get("sizes") and "one row per person" in record.get("settings", {}).get("persons", ""):
-        return _Finding(1 / min(size for size, _ in audit["sizes"]), "", meaning)
+        return FigureFinding(1 / min(size for size, _ in audit["sizes"]), "", meaning)
     counts = [v["value"] for v in audit.get("verdicts", ()) if v["model"].startswith("k_anonymity")]
     known = [value for value in counts if value]
-    return _Finding(1 / min(known), "", meaning) if known and len(known) == len(counts) else None
+    return (
+        FigureFinding(1 / min(known), "", meaning) if known and len(known) == len(counts) else None
+    )
 
 
 def explain_figure(figure: str) -> str:

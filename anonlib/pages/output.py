@@ -5,7 +5,7 @@ import json
 import os
 import re
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -14,7 +14,7 @@ from anonlib.config.model import Config
 from anonlib.config.reading import as_config
 from anonlib.config.summary import bare
 from anonlib.errors import InputError, StorageError
-from anonlib.pages import MARK, render
+from anonlib.pages import MARK, render, render_comparison
 from anonlib.pages.seal import SEAL, Facts, open_seal, seal_record
 
 if TYPE_CHECKING:  # this imports Spark
@@ -27,34 +27,43 @@ def report(
     run: str | Path,
     config: Config | Mapping[str, Any] | str | Path | None = None,
     out: str | Path | None = None,
+    *,
+    against: str | Path | None = None,
 ) -> str:
-    """Writes the page of a run from its private record. Only its owner can read the page.
+    """Writes the page of a run from its private record, or a page that compares two runs. Only its
+    owner can read the page.
 
     Args:
         run: The path of a private record; with a config, the id of a run.
         config: The config of the run: a dict, the path of a YAML file, or a Config.
         out: The file to write; by default beside the record. An existing report is replaced, any
             other file is not.
+        against: Another run, named as `run`. The page shows where the two differ, their models,
+            losses, risks and utilities side by side, and which is better by each figure, if their
+            figures can be compared. It is beside the record of `run`: RUN.against.OTHER.html.
 
     Returns:
         The path of the page.
 
     Raises:
-        InputError: The record does not exist or is not a record, or `out` is another file.
+        InputError: A record does not exist or is not a record, both are of one run, or `out` is
+            another file.
         StorageError: The page can't be written.
 
     Example:
         anonlib.report("out/adult.private/RUN_ID.json")
+        anonlib.report("out/k10.private/RUN_ID.json", against="out/k5.private/OTHER_ID.json")
     """
-    record = str(run) if config is None else _record_path(str(run), as_config(config).record_path)
-    place = str(out or f"{record.removesuffix('.json')}.html")
-    try:
-        content = json.loads(_read(record))
-        page = render(content if isinstance(content, dict) else {})
-    except ValueError:
-        raise InputError(f"{record}: no JSON, so no run record of anonlib") from None
-    except InputError as error:
-        raise InputError(f"{record}: {str(error).removeprefix(f'{record}: ')}") from None
+    record = _place_record(run, config)
+    stem = record.removesuffix(".json")
+    if against is None:
+        page, name = _render_one(record, render), f"{stem}.html"
+    else:
+        other = _place_record(against, config)
+        second = _read_record(other)
+        page = _render_one(record, lambda this: render_comparison(this, second))
+        name = f"{stem}.against.{other.removesuffix('.json').rpartition('/')[2]}.html"
+    place = str(out or name)
     if _is_other_file(place):
         raise InputError(
             f"{place}: is there already, and is no report; name another file with --out"
@@ -87,7 +96,7 @@ def certify(
     Example:
         anonlib.certify("out/adult.private/RUN_ID.json")
     """
-    record = str(run) if config is None else _record_path(str(run), as_config(config).record_path)
+    record = _place_record(run, config)
     place = str(out or f"{record.removesuffix('.json')}.certificate.html")
     text = _read(record)
     try:
@@ -117,6 +126,31 @@ def read_certificate(path: str, record: str | None) -> tuple[str, Facts, Facts |
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
     return page, facts, None if record is None else seal_record(_read(record))
+
+
+def _place_record(run: str | Path, config: Config | Mapping[str, Any] | str | Path | None) -> str:
+    """The path of a run's record, named by itself or by a config and an id."""
+    return str(run) if config is None else _record_path(str(run), as_config(config).record_path)
+
+
+def _render_one(path: str, render_page: Callable[[Mapping[str, Any]], str]) -> str:
+    """A page of a record. Errors name its file."""
+    content = _read_record(path)
+    try:
+        return render_page(content)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+
+
+def _read_record(path: str) -> Mapping[str, Any]:
+    """A private record. Raises InputError, with the file's name, if there is none."""
+    try:
+        content = json.loads(_read(path))
+    except ValueError:
+        content = None
+    if not isinstance(content, dict) or content.get("anonlib_record") != 1:
+        raise InputError(f"{path}: no run record of anonlib, or one of another version")
+    return content
 
 
 def _write_pdf(path: str, page: str) -> None:

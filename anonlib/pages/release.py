@@ -159,7 +159,7 @@ def release_page(record: Record) -> ReleasePage:
     holding += [rule["state"] != "not kept" for rule in rules]
     risks, utilities = judge_risks(record), judge_utilities(record)
     return ReleasePage(
-        title=f"{_ENDINGS.get(record.get('outcome', ''), ('Release',))[0]} of {_name(record)}",
+        title=f"{_ENDINGS.get(record.get('outcome', ''), ('Release',))[0]} of {find_name(record)}",
         run=printable(record["run_id"]),
         passed=all(holding) if holding else None,
         summary=tuple(_summary(record, verdicts, gates)),
@@ -187,7 +187,7 @@ def release_page(record: Record) -> ReleasePage:
     )
 
 
-def _name(record: Record) -> str:
+def find_name(record: Record) -> str:
     """The last part of the table's path."""
     return bare(record.get("table") or "").rstrip("/").rpartition("/")[2] or "a table"
 
@@ -444,14 +444,14 @@ def _attributes(columns: Mapping[str, Record]) -> Table | None:
             printable(name),
             spoken(each["role"]),
             each.get("scale", ""),
-            _describe_release(each),
+            describe_released(each),
         )
         for name, each in columns.items()
     )
     return Table("Columns", heads, rows) if rows else None
 
 
-def _describe_release(column: Record) -> str:
+def describe_released(column: Record) -> str:
     """How a column is released, in words."""
     if "recoder" in column:
         along = " along its hierarchy" if column.get("hierarchy") else ""

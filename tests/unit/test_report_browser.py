@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from anonlib.pages import render, render_sweep
+from anonlib.pages import render, render_comparison, render_sweep
 from tests import reports
 from tests.support import skip_or_fail
 
@@ -85,7 +85,9 @@ def sweep() -> str:
 @pytest.mark.slow
 @pytest.mark.parametrize("dark", [False, True])
 def test_fits_reads_and_loads_nothing(dark: bool, tmp_path: Path) -> None:
-    pages = [render(reports.record()), sweep()]
+    other = reports.record() | {"run_id": "20260201T101500Z-0"}
+    other["settings"]["kernel"] = "mondrian"
+    pages = [render(reports.record()), sweep(), render_comparison(reports.record(), other)]
     found, complaints = looked_at(pages, tmp_path, dark=dark)
     assert complaints == ""
     for (text, width), page in zip(product(pages, WIDTHS), found, strict=True):
