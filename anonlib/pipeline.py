@@ -402,7 +402,12 @@ def _evaluate_published(run: Run, source: Source, scan: Scan, lease: Lease) -> R
         n_nobody=scan.n_nobody,
         audit=report,
         evaluation=evaluation,
-        policy=judge_rules(config, schema, report.smallest_class),
+        policy=judge_rules(
+            config,
+            schema,
+            report.smallest_class,
+            uncounted=report.smallest_class is None,
+        ),
         table=run.target.path,
         table_version=run.target.version,
         record=record_path(run.spark, config.record_path, run.run_id),

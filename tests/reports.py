@@ -250,7 +250,12 @@ _RECORD: dict[str, Any] = {
         "n_merged": 0,
         "largest_leaf": 5921,
     },
-    "moments": {column: {"mean": 49.6 + i, "sd": 18.4} for i, column in enumerate(COLUMNS)},
+    "moments": {
+        "birth_date": {"mean": "1975-10-20", "sd": 6746.87, "form": "date"},
+        "age": {"mean": 49.6, "sd": 18.4, "form": "number"},
+        "education": {"mean": 3.29, "sd": 1.47, "form": "rank"},
+        **{c: {"mean": 40.5, "sd": 12.25, "form": "number"} for c in ("hours", "capital_gain")},
+    },
     "missing": {**dict.fromkeys(COLUMNS, 0), "sex": 0, "marital_status": 546},
     "categories": {"sex": 2, "marital_status": 6},
     "software": {"python": "3.11.7", "anonlib": "0.1.0", "pyspark": "4.2.0"},
@@ -259,6 +264,7 @@ _RECORD: dict[str, Any] = {
         "columns": {
             "name": {"role": "identifier"},
             "age": {"role": "quasi_identifier", "scale": "continuous", "recoder": "interval"},
+            "education": {"role": "quasi_identifier", "scale": "ordinal", "recoder": "median"},
             "diagnosis": {"role": "sensitive"},
         },
         "persons": "one row per person: national_id",

@@ -1,6 +1,5 @@
 """The content of a page that compares two runs, from their private records."""
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +18,7 @@ from anonlib.pages.front import (
     judge_utilities,
 )
 from anonlib.pages.release import describe_released, find_name
-from anonlib.pages.words import count_noun, number, spoken
+from anonlib.pages.words import count_noun, number, spell_model, split_model, spoken
 from anonlib.text import printable, read_worse
 
 Record: TypeAlias = Mapping[str, Any]
@@ -29,8 +28,6 @@ Pair: TypeAlias = tuple[float | None, float | None]
 THIS, OTHER, ALIKE, UNKNOWN = "this run", "other run", "alike", "–"
 #: What of a record says how columns and rows of the source were, beside its version.
 _TRACES = (("missing", "missing values"), ("categories", "categories"))
-#: The column that a model protects, in the model's label.
-_ATTRIBUTE = re.compile(r" attribute=(.*?)(?= \w+=|$)")
 #: Settings that say where results go, or that have a table of their own.
 _APART = ("columns", "models", "source")
 
@@ -322,7 +319,7 @@ def _settings(this: Record, other: Record) -> Table | None:
 
 def _flatten(record: Record) -> Iterator[tuple[str, str]]:
     settings = record.get("settings") or {}
-    yield "models", "; ".join(map(printable, settings.get("models", ()))) or UNKNOWN
+    yield "models", "; ".join(map(spell_model, settings.get("models", ()))) or UNKNOWN
     own = {name: settings.get(name) for name in settings if name not in _APART}
     used = {name: record.get(name) or {} for name in ("accountability", "context")}
     for section, value in ({"source": settings.get("source")} | own | used).items():
@@ -373,13 +370,8 @@ def _models(this: Record, other: Record) -> Table | None:
 def _verdicts(record: Record) -> Iterator[tuple[str, tuple[str, str]]]:
     """By model and the column that it protects: its parameters, and what was counted."""
     for verdict in (record.get("audit") or {}).get("verdicts", ()):
-        # `k_anonymity k=10`; `A: l_diversity l=2 attribute=marital status kind=distinct`
-        model = re.sub(_ATTRIBUTE, "", verdict["model"])
-        name, _, how = re.sub(r"(\w+=)", r"|\1", model, count=1).partition("|")
-        named = re.search(_ATTRIBUTE, verdict["model"])
-        of = named[1] if named else ""
+        what, how = split_model(verdict["model"])
         value = "not measured" if verdict["value"] is None else number(verdict["value"])
         better = "" if verdict["exact"] or verdict["value"] is None else " or better"
         holds = "" if verdict["holds"] else ", FAILS"
-        what = f"{spoken(name.strip())}{f' of {printable(of)}' if of else ''}"
-        yield what, (printable(how), f"{value}{better}{holds}")
+        yield what, (how, f"{value}{better}{holds}")

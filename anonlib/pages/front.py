@@ -11,7 +11,7 @@ from anonlib.auditing.report import THRESHOLD
 from anonlib.config.draft import GAIN, bound_gain
 from anonlib.loss import Metric
 from anonlib.measure import Measure
-from anonlib.pages.words import first_letter_up, number, spoken
+from anonlib.pages.words import first_letter_up, number, spell_model, spoken
 from anonlib.text import printable
 
 Record: TypeAlias = Mapping[str, Any]
@@ -149,7 +149,7 @@ def list_actions(record: Record, figures: Sequence[JudgedFigure]) -> Iterator[st
     """What to do about a release, in sentences, the gravest first."""
     for verdict in (record.get("audit") or {}).get("verdicts", ()):
         if not verdict["holds"]:
-            yield f"Don't use it: {printable(verdict['model'])} does not hold."
+            yield f"Don't use it: {spell_model(verdict['model'])} does not hold."
     for gate in (record.get("evaluation") or {}).get("gates", ()):
         if not gate["passed"]:
             yield f"Don't use it: the gate {printable(gate['gate'])} is not passed."
@@ -259,7 +259,7 @@ def _judge_told(record: Record) -> JudgedFigure:
         return JudgedFigure(_TOLD.title, "look", None, text, advice)
     holding = all(v["holds"] for models in guarded.values() for v in models)
     told = "; ".join(
-        f"{printable(v['model'])}, found {number(v['value'])}"
+        f"{spell_model(v['model'])}, found {number(v['value'])}"
         f"{'' if v['exact'] or v['value'] is None else ' or better'}"
         for models in guarded.values()
         for v in models

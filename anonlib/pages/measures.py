@@ -9,7 +9,7 @@ from anonlib import registry
 from anonlib.config.listing import first_paragraph
 from anonlib.measure import Measure
 from anonlib.pages.charts import Chart, Line, Table, bars, before_after, dots, lines
-from anonlib.pages.words import between, first_sentence, spoken
+from anonlib.pages.words import as_sentence, between, first_sentence, spoken
 from anonlib.text import printable
 
 Row: TypeAlias = tuple[str, ...]
@@ -18,6 +18,8 @@ Row: TypeAlias = tuple[str, ...]
 MAX_CHARTS = 24
 #: The name of the series with a column's distribution before and after.
 DISTRIBUTION = "distribution"
+#: Series that the page shows once, in a place of their own.
+_ELSEWHERE = (DISTRIBUTION, "class_sizes")
 #: Most columns of a table beside another.
 _MOST_COLUMNS = 5
 #: Most numbers per row in one drawing.
@@ -87,10 +89,21 @@ class ShownMeasure:
     parts: tuple[ChartGroup, ...]
 
     @property
+    def n_charts(self) -> int:
+        """The number of its charts."""
+        return sum(len(part.charts) for part in self.parts)
+
+    @property
     def broad(self) -> bool:
         """Whether the findings need more room than one column of the page."""
         columns = 0 if self.by is None else len(self.by.heads)
-        return columns > _MOST_COLUMNS or any(len(part.charts) > 1 for part in self.parts)
+        return columns > _MOST_COLUMNS or self.n_charts > 0
+
+    @property
+    def beside(self) -> bool:
+        """Whether its charts stand beside its figures. More of them are below, across the page."""
+        columns = 0 if self.by is None else len(self.by.heads)
+        return columns <= _MOST_COLUMNS and self.n_charts == 1
 
 
 def show_measures(evaluation: Mapping[str, Any], *, risk: bool) -> tuple[ShownMeasure, ...]:
@@ -105,9 +118,11 @@ def show_measures(evaluation: Mapping[str, Any], *, risk: bool) -> tuple[ShownMe
     risks = {
         type for type, plugin in known.items() if issubclass(plugin, Measure) and plugin.is_risk
     }
-    return tuple(
+    shown = [
         _show_measure(type, findings_of[type]) for type in findings_of if (type in risks) is risk
-    )
+    ]
+    # Broad ones last, so that no column of the page ends before them.
+    return tuple(sorted(shown, key=lambda each: each.broad))
 
 
 def distributions(evaluation: Mapping[str, Any], overview: Mapping[str, Any]) -> ChartGroup:
@@ -123,13 +138,31 @@ def distributions(evaluation: Mapping[str, Any], overview: Mapping[str, Any]) ->
     return _part("", list(shown.values()), before_after)
 
 
+def find_middles(record: Mapping[str, Any]) -> dict[str, str]:
+    """By ordinal column: its middle category before the release, from its distribution. Half of
+    the rows are not above it."""
+    columns = (record.get("settings") or {}).get("columns", {})
+    found = {}
+    for each in (record.get("overview") or {}).get("series", ()):
+        ordinal = columns.get(each["of"], {}).get("scale") == "ordinal"
+        if each["name"] == DISTRIBUTION and ordinal and each["heads"][0] == "category":
+            rows = [row for row in each["rows"] if row[0] != "missing"]
+            half, below = sum(row[1] for row in rows) / 2, 0.0
+            for name, share, *_ in rows:
+                below += share
+                if below >= half:
+                    found[each["of"]] = printable(str(name))
+                    break
+    return found
+
+
 def _show_measure(type: str, findings: Mapping[str, Any]) -> ShownMeasure:
     plugin = registry.plugins("measure").get(type)
     figures = findings["figures"]
     meanings = plugin.names if plugin is not None and issubclass(plugin, Measure) else {}
     of_table = [figure for figure in figures if not figure["of"]]
     parts = [figure for figure in figures if figure["of"]]
-    series = [series for series in findings["series"] if series["name"] != DISTRIBUTION]
+    series = [series for series in findings["series"] if series["name"] not in _ELSEWHERE]
     series = sorted(series, key=lambda each: each["name"])
     return ShownMeasure(
         name=spoken(type),
@@ -173,9 +206,10 @@ def _notes(figures: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
 
 def _show_note(note: str, figures: Sequence[str], n_figures: int) -> str:
     if len(figures) == n_figures > 1:
-        return note
+        return as_sentence(note)
     more = len(figures) - _MOST_NAMED
-    return f"{', '.join(figures[:_MOST_NAMED])}{f' and {more} more' if more > 0 else ''}: {note}"
+    named = f"{', '.join(figures[:_MOST_NAMED])}{f' and {more} more' if more > 0 else ''}"
+    return as_sentence(f"About {named}: {note}")
 
 
 def _pivot(figures: Sequence[Mapping[str, Any]]) -> Table | None:

@@ -10,11 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from anonlib import registry
 from anonlib.auditing.report import THRESHOLD, value_risk
-from anonlib.config.listing import first_paragraph
 from anonlib.config.summary import bare
-from anonlib.loss import Metric
 from anonlib.pages.charts import Chart, Table, bars
 from anonlib.pages.front import (
     JudgedFigure,
@@ -24,8 +21,25 @@ from anonlib.pages.front import (
     judge_utilities,
     list_actions,
 )
-from anonlib.pages.measures import ChartGroup, ShownMeasure, distributions, show_measures
-from anonlib.pages.words import between, count_noun, first_sentence, number, percent, spoken
+from anonlib.pages.loss_groups import LossGroup, explain_absent, group_losses, tabulate_columns
+from anonlib.pages.measures import (
+    ChartGroup,
+    ShownMeasure,
+    distributions,
+    find_middles,
+    show_measures,
+)
+from anonlib.pages.words import (
+    as_sentence,
+    between,
+    count_noun,
+    number,
+    percent,
+    show_moments,
+    spell_label,
+    spell_model,
+    spoken,
+)
 from anonlib.text import printable
 
 Record = Mapping[str, Any]
@@ -73,24 +87,6 @@ class ShownVerdict:
 
 
 @dataclass(frozen=True)
-class Loss:
-    """The value of a metric.
-
-    Attributes:
-        name: The metric, in words.
-        value: Its value; None if it is not computable.
-        share: The length of its bar: the value if it is in [0, 1), else None. 1 has no bar, since
-            other scales begin there.
-        about: What the metric measures, or why it is not computable.
-    """
-
-    name: str
-    value: float | None
-    share: float | None
-    about: str
-
-
-@dataclass(frozen=True)
 class ReleasePage:
     """The content of a release's page, in order. The page leaves out parts that are empty or None.
 
@@ -107,7 +103,8 @@ class ReleasePage:
         actions: What to do.
         policy: The rules of the config's policy.
         remarks: Notes and problems.
-        losses: By metric.
+        losses: By what they look at.
+        absent: Sentences on losses that have no value.
         by_column: Losses by column.
         utility: Findings of measures of utility.
         chances: Chances to be found again, by the sizes of classes.
@@ -134,7 +131,8 @@ class ReleasePage:
     actions: tuple[str, ...]
     policy: Table | None
     remarks: tuple[str, ...]
-    losses: tuple[Loss, ...]
+    losses: tuple[LossGroup, ...]
+    absent: tuple[str, ...]
     by_column: Table | None
     utility: tuple[ShownMeasure, ...]
     chances: Table | None
@@ -153,8 +151,9 @@ def release_page(record: Record) -> ReleasePage:
     """The content of the page. Parts that the record lacks are left out."""
     evaluation = record.get("evaluation") or {}
     verdicts, gates = tuple(_verdicts(record)), tuple(_gates(evaluation))
-    settings = record.get("settings") or {}
+    settings, losses = record.get("settings") or {}, record.get("losses", {})
     rules = record.get("policy") or ()
+    is_measured = "reidentification" in evaluation.get("measures", {})
     holding = [each.holds for each in (*verdicts, *gates)]
     holding += [rule["state"] != "not kept" for rule in rules]
     risks, utilities = judge_risks(record), judge_utilities(record)
@@ -171,10 +170,12 @@ def release_page(record: Record) -> ReleasePage:
         actions=tuple(list_actions(record, (*risks, *utilities))),
         policy=_policy(settings.get("policy") or "", rules),
         remarks=tuple(_remarks(record)),
-        losses=tuple(_loss(name, value) for name, value in record.get("losses", {}).items()),
-        by_column=_by_column(record.get("losses_by_column", {})),
+        losses=group_losses(losses),
+        absent=tuple(explain_absent(losses)),
+        by_column=tabulate_columns(record.get("losses_by_column", {})),
         utility=show_measures(evaluation, risk=False),
-        chances=_chances(_audit(record), settings),
+        # The measure has them as well.
+        chances=None if is_measured else _chances(_audit(record), settings),
         risk=show_measures(evaluation, risk=True),
         classes=_classes(_audit(record).get("sizes", [])),
         columns=distributions(evaluation, record.get("overview") or {}),
@@ -202,7 +203,7 @@ def _verdicts(record: Record) -> Iterator[ShownVerdict]:
         measured = each["value"] is not None
         found = number(each["value"]) if measured else "not measured"
         yield ShownVerdict(
-            rule=printable(each["model"]),
+            rule=spell_model(each["model"]),
             value=f"{found} or better" if measured and not each["exact"] else found,
             bound=number(each["required"]),
             holds=each["holds"],
@@ -295,9 +296,9 @@ def _remarks(record: Record) -> Iterator[str]:
     audit = _audit(record)
     for verdict in audit.get("verdicts", ()):
         if verdict["note"]:
-            yield f"{printable(verdict['model'])}: {printable(verdict['note'])}"
+            yield as_sentence(f"{spell_model(verdict['model'])}: {verdict['note']}")
     for problem in audit.get("problems", ()):
-        yield f"Problem: {printable(problem['where'])}: {printable(problem['text'])}"
+        yield as_sentence(f"Problem with {problem['where']}: {problem['text']}")
     if audit.get("insensitive") in _INSENSITIVE:
         yield _INSENSITIVE[audit["insensitive"]]
     for name, n in audit.get("lone", {}).items():
@@ -307,22 +308,7 @@ def _remarks(record: Record) -> Iterator[str]:
                 f"{printable(name)}: the shares tell of {count_noun(n, 'row')} ({share}) that no "
                 "other row of their class has their value."
             )
-    yield from map(printable, record.get("notes", ()))
-
-
-def _loss(name: str, value: float | None) -> Loss:
-    known = registry.plugins("metric").get(name)
-    about = "" if known is None else first_sentence(first_paragraph(known))
-    if value is None and known is not None and issubclass(known, Metric):
-        about = f"Not computable: {known.undefined}"
-    share = value if value is not None and 0 <= value < 1 else None
-    return Loss(spoken(name), value, share, about)
-
-
-def _by_column(losses: Mapping[str, Mapping[str, float]]) -> Table | None:
-    columns = dict.fromkeys(column for found in losses.values() for column in found)
-    rows = tuple((printable(c), *[found.get(c) for found in losses.values()]) for c in columns)
-    return Table("Losses by column", ("column", *map(spoken, losses)), rows) if rows else None
+    yield from map(as_sentence, record.get("notes", ()))
 
 
 def _classes(sizes: Iterable[Iterable[int]]) -> Chart | None:
@@ -372,22 +358,18 @@ def _edges(low: int, high: int) -> list[int]:
 
 
 def _source(record: Record) -> Table | None:
-    """A table of aggregates of the source's columns."""
+    """A table of aggregates of the source's columns, in their own units."""
     moments, kinds = record.get("moments", {}), record.get("categories", {})
     missing = record.get("missing", {})
     names = list(dict.fromkeys([*missing, *moments, *kinds]))
-    rows = tuple(
-        (
-            printable(name),
-            missing.get(name),
-            kinds.get(name),
-            moments.get(name, {}).get("mean"),
-            moments.get(name, {}).get("sd"),
-        )
-        for name in names
-    )
-    heads = ("column", "missing", "categories", "mean", "deviation")
-    return Table("The source's columns", heads, rows) if rows else None
+    middles = find_middles(record)
+    rows = []
+    for name in names:
+        mean, spread = show_moments(moments.get(name, {}))
+        shown = middles.get(name) if mean is None else mean
+        rows.append((printable(name), missing.get(name), kinds.get(name), shown, spread))
+    heads = ("column", "missing", "categories", "mean, or middle of ranks", "deviation")
+    return Table("The source's columns", heads, tuple(rows)) if rows else None
 
 
 def _partition(record: Record) -> Iterator[tuple[str, str]]:
@@ -423,9 +405,10 @@ def _settings(record: Record, settings: Record) -> Iterator[tuple[str, str]]:
         if isinstance(value, Mapping):
             told = ", ".join(f"{spoken(k)}: {number(v)}" for k, v in value.items())
         elif isinstance(value, list):
-            told = "; ".join(map(number, value))
+            told = "; ".join(spell_label(str(each)) for each in value)
         else:
             told = f"{value}" if key == "seed" else number(value)
+            told = spell_label(told) if key == "kernel" else told
         yield spoken(key), printable(told)
     if "seed" not in settings and "seed" in record:
         yield "seed", str(record["seed"])
@@ -455,7 +438,7 @@ def describe_released(column: Record) -> str:
     """How a column is released, in words."""
     if "recoder" in column:
         along = " along its hierarchy" if column.get("hierarchy") else ""
-        return f"{column['recoder']}{along}"
+        return f"{spell_label(column['recoder'])}{along}"
     if column["role"] in ("identifier", "drop"):
         return "pseudonym" if column.get("pseudonym") else "dropped"
     return "as it is"

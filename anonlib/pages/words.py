@@ -2,6 +2,7 @@
 
 import math
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from markupsafe import Markup, escape
@@ -42,6 +43,48 @@ def count_noun(n: int, one: str, many: str = "") -> str:
 def spoken(name: str) -> str:
     """A name from the code, such as `mean_error`, as words."""
     return printable(name).replace("_", " ")
+
+
+def as_sentence(text: str) -> str:
+    """A note as a sentence, with an upper-case letter in front and a full stop at its end."""
+    text = printable(text)
+    return first_letter_up(text if text.endswith((".", "!", "?")) else f"{text}.")
+
+
+def spell_label(label: str) -> str:
+    """A plug-in and its parameters (`plugin_label`) in words: `mdav (variant figure4)`."""
+    name, *parameters = re.split(r" (?=\w+=)", printable(label))
+    told = [spoken(each.partition("=")[0]) + f" {each.partition('=')[2]}" for each in parameters]
+    return f"{name} ({', '.join(told)})" if told else name
+
+
+def spell_model(label: str) -> str:
+    """A privacy model in words: `l-diversity of diagnosis, l = 2`."""
+    what, how = split_model(label)
+    return f"{what}, {how}" if how else what
+
+
+def split_model(label: str) -> tuple[str, str]:
+    """A privacy model's name with the column that it protects, and its parameters, in words."""
+    name, *parameters = re.split(r" (?=\w+=)", printable(label))
+    of = [each.partition("=")[2] for each in parameters if each.startswith("attribute=")]
+    told = [
+        spoken(each).replace("=", " = ") for each in parameters if not each.startswith("attribute=")
+    ]
+    # `k_anonymity`, and as other models are named: `alpha_k_anonymity`
+    plain = re.sub(r"(?<![^\W_])([klt])_", r"\1-", name).replace("_", " ")
+    return f"{plain} of {of[0]}" if of else plain, ", ".join(told)
+
+
+def show_moments(moments: Mapping[str, Any]) -> tuple[float | str | None, float | str | None]:
+    """The mean and the deviation of a column in its own units, from a record. None for ranks, which
+    have no units."""
+    form, mean, sd = moments.get("form"), moments.get("mean"), moments.get("sd")
+    if form == "rank" or mean is None or sd is None:
+        return None, None
+    if form in ("date", "time"):
+        return printable(str(mean)), f"{number(float(f'{sd:.4g}'))} days"
+    return mean, sd
 
 
 def first_letter_up(text: str) -> str:

@@ -3,13 +3,17 @@
 import json
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import asdict
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
 
 from anonlib.config.model import Attribute, Config, RecodeSection, ReleaseSection
 from anonlib.config.summary import bare, digest_config, software, summarize_config, summarize_use
 from anonlib.hierarchy import Hierarchy
 from anonlib.run.promise import Promise
 from anonlib.run.result import ReleaseResult
+from anonlib.table.encoding import Encoding
 from anonlib.table.schema import Role
 
 if TYPE_CHECKING:
@@ -17,6 +21,9 @@ if TYPE_CHECKING:
     from anonlib.run.plan import Outcome, Plan
     from anonlib.run.scan import Scan
     from anonlib.source import Source
+
+#: In a day.
+_MICROSECONDS = 86_400_000_000
 
 
 def manifest(
@@ -98,7 +105,7 @@ def record(
         "plan": plan and plan.to_dict(),
         "content": scan.content.to_dict(),
         "moments": {
-            source.schema.by_id(e.id).name: {"mean": e.mean, "sd": e.sd}
+            source.schema.by_id(e.id).name: _moments(e, source.schema.by_id(e.id).type)
             for e in scan.encodings
             # The mean of a constant column, or of a few values, would tell these.
             if not e.nominal
@@ -115,6 +122,27 @@ def record(
         "software": software(),
     }
     return json.dumps(content, indent=2, ensure_ascii=False)
+
+
+def _moments(encoding: Encoding, type: pa.DataType) -> dict[str, Any]:
+    """The mean and the deviation of a column, in its own units where it has some.
+
+    `form` is `number`; `date` or `time` with a mean that is one, and the deviation in days; or
+    `rank`, of categories that are no numbers at equal distances.
+    """
+    if encoding.moments is None:
+        return {"mean": encoding.mean, "sd": encoding.sd, "form": "rank"}
+    mean, sd = encoding.moments
+    form = "date" if pa.types.is_date(type) else "time" if pa.types.is_timestamp(type) else "number"
+    if form == "number":
+        return {"mean": mean, "sd": sd, "form": form}
+    per_day = 1 if form == "date" else _MICROSECONDS
+    try:
+        moment = datetime(1970, 1, 1) + timedelta(days=mean / per_day)  # noqa: DTZ001
+    except OverflowError:  # beyond the year 9999: a record does not fail for it
+        return {"mean": None, "sd": None, "form": form}
+    text = moment.date().isoformat() if form == "date" else moment.isoformat(" ", "minutes")
+    return {"mean": text, "sd": sd / per_day, "form": form}
 
 
 def _persons(unit: tuple[str, ...], one_row_per_person: bool | str, release: ReleaseSection) -> str:

@@ -61,6 +61,21 @@ class Encoding:
         return self.scale is Scale.NOMINAL
 
     @property
+    def moments(self) -> tuple[float, float] | None:
+        """The mean and the deviation of the column's own values, as `to_float` has them; None if
+        its categories are no numbers at equal distances, so that only ranks have a mean."""
+        if self.scale is not Scale.ORDINAL or self.categories is None:
+            return self.mean, self.sd
+        kind = self.categories.type
+        is_number = pa.types.is_integer(kind) or pa.types.is_floating(kind)
+        if not (is_number or pa.types.is_temporal(kind)) or len(self.categories) < 2:
+            return None
+        steps = np.diff(values := to_float(self.categories))
+        if not np.allclose(steps, steps[0], rtol=1e-9, atol=0.0):
+            return None
+        return float(values[0] + steps[0] * self.mean), float(steps[0] * self.sd)
+
+    @property
     def n_categories(self) -> int:
         """Codes of a nominal column, the missing one included."""
         return self._n_present + self.missing

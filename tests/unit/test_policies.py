@@ -43,6 +43,9 @@ RAW: dict[str, Any] = {
 }
 
 
+LOW = {"models": [{"type": "k_anonymity", "k": 5}]}
+
+
 def rule(**fields: Any) -> dict[str, Any]:
     return {"id": "it", "says": "It is so.", "source": "a law", **fields}
 
@@ -414,6 +417,19 @@ def test_the_audit_is_judged_again() -> None:
         with pytest.raises(AuditError, match="policy ema-0070 is not kept, nothing was published"):
             require_rules(config, schema, smallest)
     assert require_rules(parse(RAW), schema, 0) == ()
+
+
+def test_classes_that_cant_be_counted_are_for_a_person_to_confirm() -> None:
+    """As in a published table of a unit: what the config asks for was judged at release."""
+    verdict, *_ = judge_rules(_config(), Schema(()), uncounted=True)
+    assert (verdict.state, verdict.where) == ("to confirm", "unit")
+    assert verdict.reason == (
+        "persons can't be counted in this table; its classes were judged at release"
+    )
+    low = _config().model_copy(update={"privacy": parse(RAW | {"privacy": LOW}).privacy})
+    verdict, *_ = judge_rules(low, Schema(()), uncounted=True)
+    assert verdict.state == "not kept"
+    assert verdict.reason.startswith("k is 5")
 
 
 def test_what_a_sample_can_show() -> None:

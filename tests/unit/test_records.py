@@ -262,7 +262,7 @@ def test_private_record_has_no_raw_values() -> None:
     assert MARKER not in text
     assert "4242" not in text
     assert "55555555555" not in text
-    assert found["moments"] == {"age": {"mean": 30.5, "sd": 12.25}}
+    assert found["moments"] == {"age": {"mean": 30.5, "sd": 12.25, "form": "number"}}
     assert found["missing"] == {"age": 14, "town": 0}
     assert found["categories"] == {"town": 2}  # how many, not which
 

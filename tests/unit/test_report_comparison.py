@@ -60,7 +60,7 @@ class TestBetter:
         page = comparison_page(this, other)
         assert rows(page.losses)["average class size"][2] == UNKNOWN
         assert rows(page.losses)["cell size"][2] == ALIKE
-        assert rows(page.models)["k anonymity"] == ("k=10", "10", "k=5", "5")
+        assert rows(page.models)["k-anonymity"] == ("k = 10", "10", "k = 5", "5")
 
     def test_chance_by_class_size(self) -> None:
         this, other = two()
@@ -98,14 +98,14 @@ class TestBetter:
         other["audit"]["verdicts"][1]["holds"] = False
         page = comparison_page(this, other)
         assert page.summary[0] == "1 privacy model of the other run does not hold."
-        assert rows(page.models)["l diversity of diagnosis"][3] == "2 or better, FAILS"
+        assert rows(page.models)["l-diversity of diagnosis"][3] == "2 or better, FAILS"
 
     def test_names_of_columns_with_blanks(self) -> None:
         this, other = two()
         label = "l_diversity l=2 attribute=marital status kind=distinct"
         other["audit"]["verdicts"][1]["model"] = label
         found = rows(comparison_page(this, other).models)
-        assert found["l diversity of marital status"][2] == "l=2 kind=distinct"
+        assert found["l-diversity of marital status"][2] == "l = 2, kind = distinct"
 
 
 class TestApart:
@@ -129,7 +129,10 @@ class TestApart:
         [
             ({"source": {"format": "delta", "path": "people"}}, "they read other sources"),
             ({"persons": "unit of 1 columns: id"}, "they count persons in other ways"),
-            ({"columns": {"age": {"role": "sensitive"}}}, "differ: name, age, diagnosis"),
+            (
+                {"columns": {"age": {"role": "sensitive"}}},
+                "differ: name, age, education, diagnosis",
+            ),
         ],
     )
     def test_other_settings(self, change: dict[str, Any], reason: str) -> None:

@@ -93,7 +93,7 @@ class TestRisks:
     def test_models_guard_sensitive_columns(self) -> None:
         record = reports.unevaluated()
         assert risk(record, TOLD).state == "good"
-        assert "l_diversity l=2 attribute=diagnosis, found 2 or better" in risk(record, TOLD).reason
+        assert "l-diversity of diagnosis, l = 2, found 2 or better" in risk(record, TOLD).reason
         record["audit"]["verdicts"][1]["holds"] = False
         assert risk(record, TOLD).state == "stop"
         record["settings"]["columns"]["income level"] = {"role": "sensitive"}
@@ -169,7 +169,7 @@ class TestPage:
         asked = gate("mine.figure", "at most 1", "not measured", passed=False)
         record["evaluation"] = {"measures": {}, "gates": [asked]}
         assert [*list_actions(record, ())] == [
-            "Don't use it: k_anonymity k=10 does not hold.",
+            "Don't use it: k-anonymity, k = 10 does not hold.",
             "Don't use it: the gate mine.figure at most 1 is not passed.",
             "Don't use it: rule r1 of the policy is not kept.",
         ]

@@ -64,11 +64,13 @@ class Evidence:
         config: The config.
         types: By column: its type, as far as it is known.
         smallest: The fewest persons of a class, as audited; None before the audit.
+        uncounted: Whether an audit could not count persons in this table.
     """
 
     config: Config
     types: Mapping[str, str]
     smallest: int | None
+    uncounted: bool = False
 
 
 #: State, what was found, and the field to change.
@@ -76,7 +78,11 @@ Finding: TypeAlias = tuple[State, str, str]
 
 
 def judge_rules(
-    config: Config, schema: Schema | None = None, smallest: int | None = None
+    config: Config,
+    schema: Schema | None = None,
+    smallest: int | None = None,
+    *,
+    uncounted: bool = False,
 ) -> tuple[RuleVerdict, ...]:
     """The verdicts on all rules of the config's policy; none without one.
 
@@ -84,13 +90,14 @@ def judge_rules(
         config: The config.
         schema: The columns as the source has them. Without it, only casts tell of types.
         smallest: The fewest persons of a class, as the audit counted them.
+        uncounted: Whether an audit could not count persons, as in a published table of a unit.
     """
     if config.policy is None:
         return ()
     types = {name: a.type for name, a in config.attributes.items() if a.type is not None}
     if schema is not None:
         types = {column.name: str(column.type) for column in schema.columns} | types
-    evidence = Evidence(config, types, smallest)
+    evidence = Evidence(config, types, smallest, uncounted)
     verdicts = []
     for rule in config.policy.rules:
         state, found, where = _judge_where_it_applies(rule, evidence)
@@ -163,6 +170,9 @@ def _(rule: ClassSize, evidence: Evidence) -> Finding:
     models = evidence.config.privacy.models
     own = [(model.k, i) for i, model in enumerate(models) if isinstance(model, KAnonymity)]
     k, place = max(own, default=(0, 0))
+    if evidence.uncounted and k >= rule.least:
+        text = "persons can't be counted in this table; its classes were judged at release"
+        return "to confirm", text, "unit"
     n = k if evidence.smallest is None else min(k, evidence.smallest)
     what = "k is" if evidence.smallest is None else "the smallest class has"
     shown = n if evidence.smallest is None else evidence.smallest
