@@ -22,6 +22,8 @@ DISTRIBUTION = "distribution"
 _ELSEWHERE = (DISTRIBUTION, "class_sizes")
 #: Most columns of a table beside another.
 _MOST_COLUMNS = 5
+#: The same beside a chart, which needs less room.
+_MOST_BESIDE = 6
 #: Most numbers per row in one drawing.
 _MOST_DOTS = 3
 #: Most figures named in a note.
@@ -78,6 +80,7 @@ class ShownMeasure:
         meanings: Names of figures in `by`, and what they mean.
         notes: Notes on all figures.
         parts: Series, grouped by name.
+        alone: Whether nothing would stand beside it in a column of the page.
     """
 
     name: str
@@ -87,6 +90,7 @@ class ShownMeasure:
     meanings: tuple[tuple[str, str], ...]
     notes: tuple[str, ...]
     parts: tuple[ChartGroup, ...]
+    alone: bool = False
 
     @property
     def n_charts(self) -> int:
@@ -97,13 +101,14 @@ class ShownMeasure:
     def broad(self) -> bool:
         """Whether the findings need more room than one column of the page."""
         columns = 0 if self.by is None else len(self.by.heads)
-        return columns > _MOST_COLUMNS or self.n_charts > 0
+        return self.alone or columns > _MOST_COLUMNS or self.n_charts > 0
 
     @property
     def beside(self) -> bool:
-        """Whether its charts stand beside its figures. More of them are below, across the page."""
+        """Whether its chart and notes stand beside its figures. More charts are below, across the
+        page."""
         columns = 0 if self.by is None else len(self.by.heads)
-        return columns <= _MOST_COLUMNS and self.n_charts == 1
+        return columns <= _MOST_BESIDE and self.n_charts <= 1
 
 
 def show_measures(evaluation: Mapping[str, Any], *, risk: bool) -> tuple[ShownMeasure, ...]:
@@ -122,7 +127,11 @@ def show_measures(evaluation: Mapping[str, Any], *, risk: bool) -> tuple[ShownMe
         _show_measure(type, findings_of[type]) for type in findings_of if (type in risks) is risk
     ]
     # Broad ones last, so that no column of the page ends before them.
-    return tuple(sorted(shown, key=lambda each: each.broad))
+    shown.sort(key=lambda each: each.broad)
+    n_narrow = sum(not each.broad for each in shown)
+    if n_narrow % 2:
+        shown[n_narrow - 1] = replace(shown[n_narrow - 1], alone=True)
+    return tuple(shown)
 
 
 def distributions(evaluation: Mapping[str, Any], overview: Mapping[str, Any]) -> ChartGroup:

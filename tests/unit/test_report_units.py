@@ -154,6 +154,7 @@ class TestPlaces:
         evaluation = reports.record()["evaluation"]
         evaluation["measures"]["order"] = reports.findings([reports.figure("chance", 0.1)])
         shown = {each.name: each for each in show_measures(evaluation, risk=True)}
+        assert [each.alone for each in shown.values()] == [True, False, False]
         assert [*shown] == ["order", "reidentification", "disclosure"]
-        assert [each.broad for each in shown.values()] == [False, True, True]
-        assert [each.beside for each in shown.values()] == [False, True, False]
+        assert [each.broad for each in shown.values()] == [True, True, True]
+        assert [each.beside for each in shown.values()] == [True, True, False]
