@@ -262,7 +262,7 @@ def _summary(
 ) -> Iterator[str]:
     for name, record in zip((THIS, OTHER), both, strict=True):
         verdicts = (record.get("audit") or {}).get("verdicts", ())
-        failing = sum(not verdict["holds"] for verdict in verdicts)
+        failing = sum(not v["holds"] and not v.get("at_release") for v in verdicts)
         if failing:
             fails = "does" if failing == 1 else "do"
             yield f"{count_noun(failing, 'privacy model')} of the {name} {fails} not hold."
@@ -373,5 +373,5 @@ def _verdicts(record: Record) -> Iterator[tuple[str, tuple[str, str]]]:
         what, how = split_model(verdict["model"])
         value = "not measured" if verdict["value"] is None else number(verdict["value"])
         better = "" if verdict["exact"] or verdict["value"] is None else " or better"
-        holds = "" if verdict["holds"] else ", FAILS"
+        holds = "" if verdict["holds"] or verdict.get("at_release") else ", FAILS"
         yield what, (how, f"{value}{better}{holds}")

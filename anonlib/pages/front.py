@@ -85,7 +85,7 @@ _FOUND = _Question(
     THRESHOLD,
     _REGULATORS,
     f"raise k to {_LEAST_K} or more, or set a gate for the chance that this recipient may have.",
-    "say in the config who is a person, so that the audit can count them.",
+    "see the report of the release: persons can't be counted in this table.",
 )
 _TOLD = _Question(
     "To be told of a sensitive value",
@@ -148,7 +148,8 @@ def judge_utilities(record: Record) -> tuple[JudgedFigure, ...]:
 def list_actions(record: Record, figures: Sequence[JudgedFigure]) -> Iterator[str]:
     """What to do about a release, in sentences, the gravest first."""
     for verdict in (record.get("audit") or {}).get("verdicts", ()):
-        if not verdict["holds"]:
+        # What this table can't show was audited when it was released.
+        if not verdict["holds"] and not verdict.get("at_release"):
             yield f"Don't use it: {spell_model(verdict['model'])} does not hold."
     for gate in (record.get("evaluation") or {}).get("gates", ()):
         if not gate["passed"]:
@@ -257,7 +258,7 @@ def _judge_told(record: Record) -> JudgedFigure:
         text = f"No privacy model protects {', '.join(bare)}: a class may agree on a value."
         advice = f"name a model for {', '.join(bare)}, or say public: true of a public target."
         return JudgedFigure(_TOLD.title, "look", None, text, advice)
-    holding = all(v["holds"] for models in guarded.values() for v in models)
+    holding = all(v["holds"] or v.get("at_release") for models in guarded.values() for v in models)
     told = "; ".join(
         f"{spell_model(v['model'])}, found {number(v['value'])}"
         f"{'' if v['exact'] or v['value'] is None else ' or better'}"

@@ -77,13 +77,14 @@ class ShownVerdict:
         rule: The model or the gate.
         value: The measured value.
         bound: The value that is required; empty for gates, which contain it.
-        holds: Whether the model holds, or the gate passed.
+        holds: Whether the model holds, or the gate passed; None if the table can't show it, and it
+            was audited at its release.
     """
 
     rule: str
     value: str
     bound: str
-    holds: bool
+    holds: bool | None
 
 
 @dataclass(frozen=True)
@@ -154,7 +155,7 @@ def release_page(record: Record) -> ReleasePage:
     settings, losses = record.get("settings") or {}, record.get("losses", {})
     rules = record.get("policy") or ()
     is_measured = "reidentification" in evaluation.get("measures", {})
-    holding = [each.holds for each in (*verdicts, *gates)]
+    holding = [each.holds is not False for each in (*verdicts, *gates)]
     holding += [rule["state"] != "not kept" for rule in rules]
     risks, utilities = judge_risks(record), judge_utilities(record)
     return ReleasePage(
@@ -206,7 +207,7 @@ def _verdicts(record: Record) -> Iterator[ShownVerdict]:
             rule=spell_model(each["model"]),
             value=f"{found} or better" if measured and not each["exact"] else found,
             bound=number(each["required"]),
-            holds=each["holds"],
+            holds=None if each.get("at_release") else each["holds"],
         )
 
 
@@ -283,9 +284,11 @@ def _describe_making(record: Record, audit: Record) -> str:
 
 
 def _say_agreement(what: str, verdicts: Sequence[ShownVerdict], good: str) -> str:
-    n, failing = len(verdicts), sum(not each.holds for each in verdicts)
+    n, failing = len(verdicts), sum(each.holds is False for each in verdicts)
     if failing:
         return f"{failing} of {count_noun(n, what)} {'fails' if failing == 1 else 'fail'}."
+    if unseen := sum(each.holds is None for each in verdicts):
+        return f"{unseen} of {count_noun(n, what)} can't be counted here: audited at release."
     many = {"holds": "hold", "is passed": "are passed"}[good]
     whole = ", counted on the released table itself" if good == "holds" else ""
     every = {1: f"The {what}", 2: f"Both {what}s"}.get(n, f"All {n} {what}s")

@@ -174,6 +174,18 @@ class TestPage:
             "Don't use it: rule r1 of the policy is not kept.",
         ]
 
+    def test_what_was_audited_at_release_has_not_failed(self) -> None:
+        """As in the evaluation of a published table of a unit."""
+        record = reports.unevaluated()
+        lost = {"holds": False, "value": None, "at_release": True}
+        record["audit"]["verdicts"][0] |= lost
+        assert [*list_actions(record, ())] == []
+        text = render(record)
+        assert 'class="lead good"' in text
+        assert "1 of 3 privacy models can't be counted here" in text.replace("&#39;", "'")
+        assert text.count(">audited at release<") == 1
+        assert "FAILS" not in text
+
     def test_nothing_to_do(self) -> None:
         record = reports.record()
         found = reports.findings([reports.figure("risk", 0.0, "multivariate")])
