@@ -3,6 +3,7 @@ settings are chosen have one script."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -119,8 +120,9 @@ def render_explorer(template: str, explorer: Explorer | None, **context: Any) ->
     )
 
 
+@cache
 def environment() -> Environment:
-    """The templates of pages, and what they may call."""
+    """The templates of pages, compiled once, and what they may call."""
     environment = Environment(
         loader=PackageLoader("anonlib.pages"),
         autoescape=True,

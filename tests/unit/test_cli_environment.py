@@ -2,6 +2,7 @@
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from anonlib.cli import main, parser
 HOME = Path(anonlib.__file__).parent
 
 
+@cache
 def named_in_code() -> set[str]:
     """The variables of ours whose names are texts of the code, but for that of help."""
     paths = {*HOME.rglob("*.py")} - {Path(parser.__file__)}
