@@ -1,4 +1,5 @@
-"""What tests of several files share: where the data is, blocks to try kernels on."""
+"""What tests of several files share: where the data is, blocks to try kernels on;
+and which files begin first."""
 
 import os
 import shutil
@@ -19,6 +20,19 @@ from anonlib.privacy import PrivacyModel
 from anonlib.privacy.k_anonymity import KAnonymity
 from anonlib.privacy.l_diversity import LDiversity
 from anonlib.table.block import Block
+
+#: The files that take minutes, longest first. Files are dealt out whole, in their order: one of
+#: these that began late would keep one process busy when the others have nothing left.
+LONG = (
+    "tests/cluster/test_standalone.py",
+    "tests/s3/test_s3_release.py",
+    "tests/cluster/test_yarn.py",
+    "tests/airflow/test_airflow_dag.py",
+    "tests/faults/test_faults.py",
+    "tests/s3/test_s3_drivers.py",
+    "tests/airflow/test_airflow_scheduled.py",
+    "tests/spark/test_catalog.py",
+)
 
 
 def data_dir() -> Path:

@@ -28,7 +28,8 @@ from tests.spark.support import (
 )
 from tests.support import small_disk
 
-pytestmark = [pytest.mark.cluster, pytest.mark.spark]
+# The first waits for a release by one process, and one by the cluster.
+pytestmark = [pytest.mark.cluster, pytest.mark.spark, pytest.mark.timeout(1200)]
 
 N_ROWS = 3000
 #: Four tasks of a few blocks each. Pseudonyms are the same in all runs: so are id and key.

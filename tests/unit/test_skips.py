@@ -1,11 +1,11 @@
-"""What the machine lacks: tests skip for it, but not on CI."""
+"""What the machine lacks: tests skip for it, but not on CI. And which tests begin first."""
 
 import re
 from pathlib import Path
 
 import pytest
 
-from tests.support import data_dir, skip_or_fail
+from tests.support import LONG, data_dir, skip_or_fail
 
 ROOT = Path(__file__).parents[2]
 
@@ -41,3 +41,7 @@ def test_no_test_skips_by_itself() -> None:
         if path.name not in {"support.py", "test_skips.py"}
     ]
     assert wrong == []
+
+
+def test_files_that_begin_first_are_there() -> None:
+    assert [name for name in LONG if not (ROOT / name).is_file()] == []
