@@ -4,9 +4,22 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from markupsafe import Markup
 from pyspark.sql import SparkSession
 
 from tests.spark.support import Shell
+
+
+@pytest.fixture
+def drawings() -> None:
+    """For tests whose pages have their drawings."""
+
+
+@pytest.fixture(autouse=True)
+def _without_drawings(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Drawings are most of what a small release costs in Python, and have unit tests."""
+    if "drawings" not in request.fixturenames:
+        monkeypatch.setattr("anonlib.pages.charts.drawing", lambda *given: Markup("<svg></svg>"))
 
 
 @pytest.fixture

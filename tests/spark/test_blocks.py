@@ -24,14 +24,14 @@ from anonlib.spark.tasks import find_task_keys
 from anonlib.table.columns import BLOCK, HASH
 from anonlib.worker.task import to_block
 from tests.spark.support import multiset
-from tests.spark.test_release import config
+from tests.spark.test_release import ROWS, config
 
 
 @pytest.mark.spark
 @pytest.mark.parametrize("step", ["kmeans", "mondrian"])
 def test_leaves_are_those_of_the_plan(spark: SparkSession, tmp_path: Path, step: str) -> None:
     """The JVM's walk of the tree and the one in which it was grown agree on every row."""
-    partition = {"steps": [{"type": step}], "max_rows": 500}
+    partition = {"steps": [{"type": step}], "max_rows": 100}
     parsed = anonlib.parse(config(tmp_path, partition=partition))
     source = open_source(spark, parsed)
     scanned = scan(source, parsed)
@@ -39,7 +39,7 @@ def test_leaves_are_those_of_the_plan(spark: SparkSession, tmp_path: Path, step:
     task = task_of(parsed, source.schema, scanned)
     sample, root, _ = block_plan._sample(scanned, task, None)
     assert sample.share == 1.0
-    grown = grow(sample, parsed.partition.steps, 500, 7, root, np.array([3000]))
+    grown = grow(sample, parsed.partition.steps, 100, 7, root, np.array([ROWS]))
     found, cuts = compile_tree(grown.tree, sample, scanned.encodings, scanned.hashes)
     assert cuts.n_leaves >= 12
     walked = with_leaf(rows, schema, found, cuts, F.lit(0)).select(HASH, LEAF).collect()
@@ -52,7 +52,7 @@ def test_leaves_are_those_of_the_plan(spark: SparkSession, tmp_path: Path, step:
         rows, schema, scanned, parsed.partition, parsed.attributes, 0, task, count=True
     )
     numbered = block_plan.with_blocks(rows, schema, planned).groupBy(BLOCK).count().collect()
-    assert sum(row["count"] for row in numbered) == 3000
+    assert sum(row["count"] for row in numbered) == ROWS
     assert {row[BLOCK] for row in numbered} == set(range(planned.n_blocks))
 
 
@@ -65,7 +65,7 @@ def test_values_are_counted_without_a_filter_by_block(
         {"type": "k_anonymity", "k": 5},
         {"type": "alpha_k", "alpha": 0.5, "attribute": "diagnosis"},
     ]
-    partition = {"steps": [{"type": "kmeans"}], "max_rows": 500}
+    partition = {"steps": [{"type": "kmeans"}], "max_rows": 100}
     privacy = {"models": models, "acknowledge_unique": ["income"]}
     parsed = anonlib.parse(config(tmp_path, partition=partition, privacy=privacy))
     source = open_source(spark, parsed)

@@ -12,7 +12,7 @@ from anonlib.encode import encode, published_hierarchies
 from anonlib.errors import InputError
 from anonlib.source.generator import MARITAL_STATUSES, ZIPS
 from anonlib.spark.encoded import encode_frame
-from tests.spark.test_release import config
+from tests.spark.test_release import ROWS, config
 
 pytestmark = pytest.mark.spark
 
@@ -49,7 +49,7 @@ def test_vectors_are_what_encode_gives(spark: SparkSession, tmp_path: Path) -> N
     found = frame.withColumn("features", vector_to_array("features")).toArrow()
     here = encode(found, COLUMNS, published)
     assert names == here.names
-    assert found.num_rows == 3000
+    assert found.num_rows == ROWS
     assert (np.array(found.column("features").to_pylist()) == here.features.toarray()).all()
 
     with pytest.raises(InputError, match="column town: not in the table"):

@@ -25,7 +25,8 @@ from tests.spark.support import (
     write_people,
 )
 
-pytestmark = pytest.mark.spark
+#: Pages with their drawings: what is looked for may be in them.
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("drawings")]
 
 OVERWRITE = {"mode": "overwrite", "acknowledge_overwrite": True}
 

@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 import anonlib
 from anonlib.errors import ConfigError
 from anonlib.source.generator import generate
-from tests.spark.test_release import config
+from tests.spark.test_release import ROWS, config
 
 pytestmark = pytest.mark.spark
 
@@ -22,7 +22,7 @@ def hierarchy(path: Path, zips: list[str]) -> dict[str, Any]:
 
 
 def test_hierarchy(spark: SparkSession, tmp_path: Path) -> None:
-    zips = [row.zip for row in generate(spark, 3000, 3).select("zip").distinct().collect()]
+    zips = [row.zip for row in generate(spark, ROWS, 3).select("zip").distinct().collect()]
     known = sorted(code for code in zips if code is not None)
     given = config(
         tmp_path, kernel={"type": "mondrian", "cut": "information_gain"}, max_categories=5000

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 import anonlib
 from anonlib.errors import ConfigError, InfeasibleError
 from anonlib.source.generator import DIAGNOSES
-from tests.spark.test_release import config
+from tests.spark.test_release import ROWS, config
 
 pytestmark = pytest.mark.spark
 
@@ -35,7 +35,7 @@ def test_models_that_look_at_counts(spark: SparkSession, tmp_path: Path) -> None
     result = anonlib.release(anonlib.parse(given))
     assert result.audit is not None
     assert [verdict.holds for verdict in result.audit.verdicts] == [True] * 6
-    assert result.n_rows_out == 3000
+    assert result.n_rows_out == ROWS
     plain = anonlib.parse(with_models(tmp_path / "plain"))
     assert result.n_cells < anonlib.release(plain).n_cells
 

@@ -11,7 +11,7 @@ import anonlib
 from anonlib import pipeline
 from anonlib.errors import ConfigError, InfeasibleError
 from anonlib.source.generator import generate
-from tests.spark.test_release import config, rows
+from tests.spark.test_release import ROWS, config, rows
 
 pytestmark = pytest.mark.spark
 
@@ -133,14 +133,14 @@ def test_suppressed_controllers_leave_the_reference(spark: SparkSession, tmp_pat
 def test_the_costliest_cells_are_suppressed(spark: SparkSession, tmp_path: Path) -> None:
     """Within the limit, and the loss of what is left is smaller."""
     plain = config(tmp_path, kernel={"type": "mondrian"})
-    every = anonlib.anonymize(generate(spark, 3000, 3).toArrow(), plain).table
+    every = anonlib.anonymize(generate(spark, ROWS, 3).toArrow(), plain).table
     privacy = {**plain["privacy"], "suppression_limit": 0.05, "suppress": "costliest"}
     given = {**plain, "privacy": privacy, "release": {"path": str(tmp_path / "less")}}
     result = anonlib.release(anonlib.parse(given))
-    assert 0 < result.n_suppressed <= 150
-    assert result.n_rows_out == 3000 - result.n_suppressed
+    assert 0 < result.n_suppressed <= 0.05 * ROWS
+    assert result.n_rows_out == ROWS - result.n_suppressed
     kept = rows(spark.read.format("delta").load(str(tmp_path / "less")))
-    assert every.num_rows == 3000
+    assert every.num_rows == ROWS
     assert not kept - rows(spark.createDataFrame(every))
 
 

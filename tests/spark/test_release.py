@@ -23,6 +23,8 @@ from anonlib.table.columns import TOKEN
 from tests.support import data_dir
 
 ADULT = Path(__file__).parents[2] / "conf" / "adult.yaml"
+#: Of `config`: as few as make several blocks.
+ROWS = 600
 QUASI = ["birth_date", "age", "zip", "sex", "marital_status", "education", "hours", "capital_gain"]
 
 
@@ -32,7 +34,7 @@ def config(path: Path, **changes: Any) -> dict[str, Any]:
     nominal = {"role": "quasi_identifier", "scale": "nominal"}
     ordinal = {"role": "quasi_identifier", "scale": "ordinal", "order": list(EDUCATION_ORDER)}
     base: dict[str, Any] = {
-        "source": {"format": "generator", "rows": 3000, "seed": 3},
+        "source": {"format": "generator", "rows": ROWS, "seed": 3},
         "attributes": {
             "name": {"role": "identifier"},
             "national_id": {"role": "identifier"},
@@ -52,7 +54,7 @@ def config(path: Path, **changes: Any) -> dict[str, Any]:
             ],
             "acknowledge_unique": ["income"],
         },
-        "partition": {"steps": [{"type": "kmeans"}], "max_rows": 500},
+        "partition": {"steps": [{"type": "kmeans"}], "max_rows": 100},
         "recode": {"columns": {"zip": "set", "age": "interval"}},
         "release": {"path": str(path / "table")},
         "seed": 7,
@@ -66,12 +68,12 @@ def rows(frame: DataFrame) -> Counter[str]:
 
 
 @pytest.mark.spark
-def test_release(spark: SparkSession, tmp_path: Path) -> None:
+def test_release(spark: SparkSession, drawings: None, tmp_path: Path) -> None:
     parsed = anonlib.parse(config(tmp_path))
     result = anonlib.release(parsed)
     assert result.audit is not None
     assert result.audit.passed
-    assert result.n_rows_in == result.n_rows_out == 3000
+    assert result.n_rows_in == result.n_rows_out == ROWS
     errors = result.losses_by_column["mse"]
     present, missing = ["birth_date", "age"], ["education", "hours", "capital_gain"]
     assert {*errors} == {*present, *missing, *(f"{name} is missing" for name in missing)}
@@ -84,14 +86,14 @@ def test_release(spark: SparkSession, tmp_path: Path) -> None:
     assert classes["diagnosis"].nunique().min() >= 2
     assert len(classes) == result.n_cells == result.audit.n_classes
     # Sensitive and target values are those of the source.
-    source = generate(spark, 3000, 3)
+    source = generate(spark, ROWS, 3)
     kept = ["diagnosis", "income", "label"]
     assert rows(table.select(kept)) == rows(source.select(kept))
     # What is numeric and whole keeps its sums.
     gain = source.agg(F.sum("capital_gain")).collect()[0][0]
     assert found["capital_gain"].sum() == pytest.approx(gain, rel=0.2)  # null where most are
     manifest = json.loads((tmp_path / "table/_anonlib/manifest.json").read_text("utf-8"))
-    assert manifest["rows_released"] == 3000
+    assert manifest["rows_released"] == ROWS
     assert pipeline.audit_delta(str(tmp_path / "table"), parsed).passed
     leftovers = {path.name for path in tmp_path.iterdir()}
     assert leftovers == {"table", "table.private"}
@@ -101,7 +103,7 @@ def test_release(spark: SparkSession, tmp_path: Path) -> None:
 def test_same_multiset_however_the_rows_lie(spark: SparkSession, tmp_path: Path) -> None:
     """Order, partitions and tasks of the source change nothing. In `test_in_memory_as_spark` other
     kernels, and pandas instead of Arrow, have the rows of a table in memory."""
-    source = generate(spark, 3000, 3)
+    source = generate(spark, ROWS, 3)
     backwards = source.repartition(5, "email").sortWithinPartitions(F.desc("email"))
     found = []
     for i, frame in enumerate([source.coalesce(1), backwards]):
