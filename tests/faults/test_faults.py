@@ -8,8 +8,7 @@ import pytest
 from tests.faults.kinds import KINDS
 from tests.faults.tries import Tries
 
-#: Each has a driver of its own, and some have further processes.
-pytestmark = [pytest.mark.spark, pytest.mark.cluster, pytest.mark.slow]
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 QUICK = {"worker": 1, "signals": 1, "source": 1, "disk": 1, "machine": 1}
 #: The others need drivers of their own, or executors; two drivers have a test of their own.
@@ -29,12 +28,14 @@ def test_a_fault(tries: Tries, kind: str) -> None:
     assert not made.broken, made
 
 
+@pytest.mark.cluster
 @pytest.mark.parametrize("kind", OTHERS)
 def test_other_faults(tries: Tries, kind: str) -> None:
     made = tries.make(kind, 3)
     assert not made.broken, made
 
 
+@pytest.mark.cluster
 def test_two_drivers(tries: Tries) -> None:
     """The first is stopped while it has the lease: the second is told, and goes."""
     made = tries.make("two", 68)
