@@ -19,6 +19,8 @@ Record: TypeAlias = Mapping[str, Any]
 #: stop: a bound of the config itself is broken.
 State: TypeAlias = Literal["good", "look", "stop"]
 
+#: The name of the last day of a release.
+UNTIL = "until"
 #: Whose the threshold of 0.09 is.
 _REGULATORS = "EMA Policy 0070 and Health Canada"
 #: Most of any figure of utility, and whose that is.
@@ -172,7 +174,7 @@ def describe_use(record: Record) -> Iterator[tuple[str, str]]:
     known = ", ".join(context.get("may_know", ())) or "not given; taken to be all quasi-identifiers"
     yield "attackers may know", known
     yield "released", record.get("time") or "not recorded"
-    yield "until", context.get("expires", "no last day is set")
+    yield UNTIL, context.get("expires", "no last day is set")
 
 
 def describe_filter(record: Record) -> str:

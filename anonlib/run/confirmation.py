@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
+from datetime import UTC, date, datetime
 from typing import Any, Literal, TypeAlias
 
 from pyspark.sql import DataFrame, SparkSession
@@ -12,6 +13,7 @@ from pyspark.sql.types import ArrayType
 from anonlib import auditing, registry
 from anonlib.auditing import AuditReport, AuditSpec
 from anonlib.pages.certificate import describe_verdict
+from anonlib.pages.front import UNTIL
 from anonlib.pages.seal import Facts, find_changes
 from anonlib.pages.words import number
 from anonlib.run.past import digest_table
@@ -70,6 +72,8 @@ def confirm_lines(
         if of_record is not None and state != "contradicted":
             same = known.get(line) == cells
             state, reason = ("confirmed", "") if same else ("contradicted", "not in the record")
+        if cells[0] == UNTIL and has_passed(cells[-1], datetime.now(UTC).date()):
+            state, reason = "contradicted", "this day has passed"
         if line in changed:
             state, reason = "contradicted", "its text was changed"
         verdicts.append(LineVerdict(line, cells[0], state, reason))
@@ -87,6 +91,14 @@ def confirm_lines(
         text += "of it, only those here"
         verdicts.append(LineVerdict("page", "the look of the page", "unsaid", text))
     return (*verdicts, *doubts, *_missing_columns(table, facts))
+
+
+def has_passed(day: str, today: date) -> bool:
+    """Whether a day, as YYYY-MM-DD, has passed; False for other texts."""
+    try:
+        return date.fromisoformat(day) < today
+    except ValueError:
+        return False
 
 
 def _without_version(facts: Facts) -> dict[str, Any]:

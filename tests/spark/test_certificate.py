@@ -132,6 +132,7 @@ def test_facts_that_were_sealed_again(certified: Certified, tmp_path: Path) -> N
         return Certified(certified.config, certified.table, certified.record, str(path))
 
     assert states(forge("rows", "61").verify())["contradicted"] == {"rows"}
+    assert states(forge("until", "2024-02-29").verify())["contradicted"] == {"until"}
     # What is counted is not for the forger to choose.
     for name, value in (
         ("classes", False),

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 from collections.abc import Mapping
 from contextlib import suppress
+from datetime import date
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ import pytest
 from anonlib.errors import InputError
 from anonlib.pages.output import certify, read_certificate
 from anonlib.pages.seal import Facts, find_changes, open_seal, seal_record
+from anonlib.run.confirmation import has_passed
 from anonlib.text import MISSING_TOKENS
 from tests import reports
 from tests.support import skip_or_fail
@@ -317,3 +319,10 @@ def test_two_pages_and_annexes(tmp_path: Path) -> None:
         subprocess.run(command, capture_output=True, timeout=120, check=True)
         n_pages = len(re.findall(rb"/Type\s*/Page\b(?!s)", pdf.read_bytes()))
         assert 0 < n_pages <= most
+
+
+def test_a_day_that_has_passed() -> None:
+    today = date(2026, 3, 1)
+    assert has_passed("2026-02-28", today)
+    assert not has_passed("2026-03-01", today)  # the last day is one of use
+    assert not has_passed("no last day is set", today)
