@@ -321,8 +321,10 @@ def explain_figure(figure: str) -> str:
     family, _, name = figure.partition(".")
     if family == "loss":
         metric = registry.plugins("metric").get(name)
-        known = metric is not None and issubclass(metric, Metric)
-        return metric.meaning if known else ""  # type: ignore[union-attr]
+        if metric is not None and issubclass(metric, Metric):
+            return metric.meaning
+        return ""
     measure = registry.plugins("measure").get(family)
-    known = measure is not None and issubclass(measure, Measure)
-    return measure.names.get(name, "") if known else ""  # type: ignore[union-attr]
+    if measure is not None and issubclass(measure, Measure):
+        return measure.names.get(name, "")
+    return ""
