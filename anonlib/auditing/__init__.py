@@ -4,12 +4,14 @@ It counts again what the kernels promise, in Spark or in memory, and with its ow
 here imports kernels, partitioners, recoders or blocks.
 """
 
+from collections import Counter
 from collections.abc import Set
 from dataclasses import replace
 
 from anonlib.auditing.audit import audit_table
 from anonlib.auditing.in_memory import audit_in_memory
 from anonlib.auditing.report import AuditReport, AuditSpec, Persons, Verdict
+from anonlib.auditing.verdicts import list_labels
 
 BY_PARTS = "persons were counted in every part when it was added, not in the whole table"
 
@@ -36,6 +38,48 @@ def _complete(table: Verdict, labels: Set[str]) -> Verdict:
     return replace(table, holds=True, value=table.required, exact=False, note=BY_PARTS)
 
 
+def join_reports(prior: AuditReport, batch: AuditReport, spec: AuditSpec) -> AuditReport | None:
+    """The report on a table that rows were added to, from those on its two parts.
+
+    If both parts hold the models, so does the table: its classes are classes of a part, or unions
+    of such, and every model is monotone. This is not true of models that compare classes with the
+    whole table.
+
+    Args:
+        prior: The report on the rows that are published.
+        batch: The report on the added rows.
+        spec: The spec of the table. Verdicts on other models are left out.
+
+    Returns:
+        The report; None if a part did not pass, or was not audited for all of the spec.
+    """
+    both = [{verdict.model: verdict for verdict in part.verdicts} for part in (prior, batch)]
+    labels = list_labels(spec)
+    audited = all(each.keys() >= {*labels} for each in both)
+    passed = prior.passed and batch.passed
+    if not audited or not passed or prior.insensitive != batch.insensitive:
+        return None
+    return AuditReport(
+        n_rows=prior.n_rows + batch.n_rows,
+        n_classes=prior.n_classes + batch.n_classes,
+        verdicts=tuple(_worse(*[each[label] for each in both]) for label in labels),
+        problems=(),
+        sizes=tuple(sorted((Counter(dict(prior.sizes)) + Counter(dict(batch.sizes))).items())),
+        insensitive=prior.insensitive,
+        lone={name: n + prior.lone.get(name, 0) for name, n in batch.lone.items()},
+        by_batch=True,
+    )
+
+
+def _worse(one: Verdict, other: Verdict) -> Verdict:
+    """The verdict on two parts that hold: the value nearer to the required one, a bound for the
+    whole."""
+    known = [each.value for each in (one, other) if each.value is not None]
+    nearest = min(known, key=lambda value: abs(value - one.required), default=None)
+    value = nearest if len(known) == 2 else None
+    return replace(one, value=value, exact=False, note=one.note or other.note)
+
+
 __all__ = [
     "AuditReport",
     "AuditSpec",
@@ -44,4 +88,5 @@ __all__ = [
     "audit_in_memory",
     "audit_table",
     "by_parts",
+    "join_reports",
 ]

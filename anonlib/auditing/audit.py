@@ -11,6 +11,7 @@ from anonlib.auditing.rules import lone, protected_columns, schema_problems, tok
 from anonlib.auditing.verdicts import (
     INSENSITIVE_ALONE,
     INSENSITIVE_WITHIN,
+    JOINT,
     Tally,
     insensitive_state,
     joint_models,
@@ -93,7 +94,7 @@ def _joint_verdicts(view: View, spec: AuditSpec, models: Sequence[AuditModel]) -
         _, _, tallies = tally(within, same)
         for model, counted in zip(same, tallies, strict=True):
             found = _verdict(within, model, counted)
-            yield replace(found, model=f"{found.model} joint=True")
+            yield replace(found, model=f"{found.model}{JOINT}")
 
 
 def _insensitive_problems(view: View, k: int) -> list[Problem]:

@@ -126,6 +126,9 @@ class AuditReport:
             of their class with their value. Somebody who knows that a person of the table has such
             a value knows the person's class.
         notes: What could not be checked.
+        by_batch: Whether the classes of batches were counted apart, each when it was added. In the
+            whole table classes of several batches may be one: there are at most `n_classes`, and
+            each is at least as large as those of `sizes`.
     """
 
     n_rows: int
@@ -136,6 +139,7 @@ class AuditReport:
     insensitive: Insensitive
     lone: Mapping[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    by_batch: bool = False
 
     def __repr__(self) -> str:
         word = "passed" if self.passed else "not passed"
@@ -200,7 +204,26 @@ class AuditReport:
             "insensitive": self.insensitive,
             "lone": dict(self.lone),
             "notes": list(self.notes),
+            "by_batch": self.by_batch,
         }
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> "AuditReport":
+        """The inverse of `to_dict`. Raises KeyError, TypeError or ValueError for other content."""
+        verdicts = [
+            Verdict(**{**each, "worst": tuple(each["worst"])}) for each in content["verdicts"]
+        ]
+        return cls(
+            n_rows=content["n_rows"],
+            n_classes=content["n_classes"],
+            verdicts=tuple(verdicts),
+            problems=tuple(Problem(**each) for each in content["problems"]),
+            sizes=tuple((int(size), int(n)) for size, n in content["sizes"]),
+            insensitive=content["insensitive"],
+            lone=dict(content["lone"]),
+            notes=tuple(content["notes"]),
+            by_batch=content["by_batch"],
+        )
 
 
 def value_risk(sizes: Iterable[Sequence[int]], n_classes: int, n_rows: int) -> dict[str, float]:

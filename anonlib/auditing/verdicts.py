@@ -4,6 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from anonlib import registry
 from anonlib.auditing.models import AuditModel
 from anonlib.auditing.report import AuditSpec, Insensitive, Verdict
 from anonlib.errors import Problem
@@ -15,6 +16,8 @@ N_WORST = 5
 #: The combinations of columns that must not be rare, beside k.
 INSENSITIVE_ALONE = "the insensitive columns"
 INSENSITIVE_WITHIN = "the quasi-identifiers and the insensitive columns"
+#: Ends the label of a verdict against attackers who know the other protected columns.
+JOINT = " joint=True"
 
 
 @dataclass(frozen=True)
@@ -76,6 +79,13 @@ def joint_models(
         if spec.joint and model.protected:
             by_columns[tuple(n for n in spec.joint if n not in model.protected)].append(model)
     return by_columns
+
+
+def list_labels(spec: AuditSpec) -> list[str]:
+    """The labels of the verdicts on a table, in their order."""
+    models = [registry.build("audit", registry.spec(model)) for model in spec.models]
+    joint = [model for same in joint_models(spec, models).values() for model in same]
+    return [model.label for model in models] + [f"{m.label}{JOINT}" for m in joint]
 
 
 def least_persons(models: Sequence[AuditModel]) -> int:

@@ -14,7 +14,7 @@ from anonlib.pages.certificate import (
     was_attacked,
 )
 from anonlib.pages.front import find_k
-from anonlib.pages.words import count_noun, spoken
+from anonlib.pages.words import count_classes, count_noun, spoken
 from anonlib.text import printable
 
 Record = Mapping[str, Any]
@@ -131,12 +131,11 @@ class _Points:
             "7.2.4 attribute types": ", ".join(
                 f"{n} {spoken(role)}" for role, n in self._count_roles().items()
             ),
-            "7.2.5 dataset properties": f"{rows} in "
-            f"{count_noun(self._record['audit']['n_classes'], 'class', 'classes')}",
+            "7.2.5 dataset properties": f"{rows} in {count_classes(self._record['audit'])}",
             "7.3.2 maximum or average risk": maximum,
             "7.3.3 population or sample": self._say_population(),
             "7.3.4 data privacy models": "; ".join(self._record["settings"]["models"]),
-            "8.2.2 quantifying identifiability": "counted by the audit on the released table",
+            "8.2.2 quantifying identifiability": "counted by the audit on the released rows",
             "8.2.3 adversarial testing": self._say_tests(),
             "8.3.2 reconfiguring the environment": f"access: {access}" if access else NOT_COVERED,
             "8.3.3 transforming the data": self._record["settings"]["kernel"],

@@ -121,8 +121,9 @@ def _data(record: Record) -> Iterator[Row]:
     yield "table", bare(record["table"]).rstrip("/").rpartition("/")[2]
     yield "version of the table", str(record["table_version"])
     yield "rows", number(audit["n_rows"])
-    yield "classes", number(audit["n_classes"])
-    yield "rows of the smallest class", number(min(size for size, _ in audit["sizes"]))
+    most, least = ("at most ", "at least ") if audit.get("by_batch") else ("", "")
+    yield "classes", f"{most}{number(audit['n_classes'])}"
+    yield "rows of the smallest class", f"{least}{number(min(size for size, _ in audit['sizes']))}"
     yield "rows suppressed", _few(record["n_suppressed"], find_k(record))
 
 
@@ -189,7 +190,8 @@ def _risks(record: Record) -> Iterator[Row]:
     risk = value_risk(audit["sizes"], audit["n_classes"], audit["n_rows"])
     for name, key in (("largest chance", "prosecutor_max"), ("mean chance", "marketer")):
         bound = f"{'above' if risk[key] > THRESHOLD else 'within'} {THRESHOLD}"
-        yield f"{name} to be found by class size", number(risk[key]), "–", "exact", bound
+        known = "at most" if audit.get("by_batch") else "exact"
+        yield f"{name} to be found by class size", number(risk[key]), "–", known, bound
 
 
 def _disclosure(record: Record) -> Iterator[Row]:
@@ -307,7 +309,8 @@ def _sha256_of(promise: Record) -> str:
 
 def describe_audit(record: Record) -> dict[str, Any]:
     """What an audit of the table needs, as far as the certificate may have it: lists of columns,
-    and the models that can be counted without hierarchies, orders and the config's tokens."""
+    the models that can be counted without hierarchies, orders and the config's tokens, and the
+    figures that are bounds."""
     columns = record["settings"]["columns"]
     released = [n for n, c in columns.items() if describe_technique(c) != "removed"]
     quasi = [n for n in released if columns[n]["role"] == "quasi_identifier"]
@@ -329,6 +332,17 @@ def describe_audit(record: Record) -> dict[str, Any]:
         "models": models,
         "persons": "rows" if rows else "unknown",
         "classes": not shares,
+        "bounds": _bounds(record["audit"]) if record["audit"].get("by_batch") else None,
+    }
+
+
+def _bounds(audit: Record) -> dict[str, Any]:
+    """The figures of an audit that counted classes by batch: the whole table's are no worse."""
+    values = {each["model"]: each["value"] for each in audit["verdicts"]}
+    return {
+        "classes": audit["n_classes"],
+        "smallest": min(size for size, _ in audit["sizes"]),
+        "verdicts": {model: value for model, value in values.items() if value is not None},
     }
 
 

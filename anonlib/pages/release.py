@@ -32,6 +32,7 @@ from anonlib.pages.measures import (
 from anonlib.pages.words import (
     as_sentence,
     between,
+    count_classes,
     count_noun,
     number,
     percent,
@@ -236,7 +237,7 @@ def _summary(
         yield f"{count_noun(n_nobody, 'row')} without a person: no model counts them."
     for what, judged, good in (("privacy model", verdicts, "holds"), ("gate", gates, "is passed")):
         if judged:
-            yield _say_agreement(what, judged, good)
+            yield _say_agreement(what, judged, good, by_batch=audit.get("by_batch", False))
     if rules := record.get("policy"):
         name = (record.get("settings", {}).get("policy") or "the policy").partition(":")[0]
         yield f"Rules of {printable(name)}: {count_states(rules)}."
@@ -269,7 +270,7 @@ def _policy(title: str, rules: Iterable[Record]) -> Table | None:
 def _describe_making(record: Record, audit: Record) -> str:
     """A sentence about the rows and classes that were published, or would have been."""
     n_rows, n_out = audit["n_rows"], record.get("n_rows_out", 0)
-    counts = f"{count_noun(n_rows, 'row')} in {count_noun(audit['n_classes'], 'class', 'classes')}"
+    counts = f"{count_noun(n_rows, 'row')} in {count_classes(audit)}"
     outcome = record.get("outcome", "published")
     if outcome != "published":
         text = f"{_ENDINGS[outcome][1]} {counts}"
@@ -283,14 +284,17 @@ def _describe_making(record: Record, audit: Record) -> str:
     return f"{text}."
 
 
-def _say_agreement(what: str, verdicts: Sequence[ShownVerdict], good: str) -> str:
+def _say_agreement(
+    what: str, verdicts: Sequence[ShownVerdict], good: str, *, by_batch: bool
+) -> str:
     n, failing = len(verdicts), sum(each.holds is False for each in verdicts)
     if failing:
         return f"{failing} of {count_noun(n, what)} {'fails' if failing == 1 else 'fail'}."
     if unseen := sum(each.holds is None for each in verdicts):
         return f"{unseen} of {count_noun(n, what)} can't be counted here: audited at release."
     many = {"holds": "hold", "is passed": "are passed"}[good]
-    whole = ", counted on the released table itself" if good == "holds" else ""
+    where = "in each batch as it was added" if by_batch else "on the released table itself"
+    whole = f", counted {where}" if good == "holds" else ""
     every = {1: f"The {what}", 2: f"Both {what}s"}.get(n, f"All {n} {what}s")
     return f"{every} {good if n == 1 else many}{whole}."
 

@@ -122,6 +122,10 @@ def _require_audit(audit: Mapping[str, Any]) -> None:
         registry.build("privacy model", spec)
     if audit["persons"] not in ("rows", "unknown") or not isinstance(audit["classes"], bool):
         raise TypeError("persons, classes")
+    if (bounds := audit.get("bounds")) is not None:
+        numbers = [bounds["classes"], bounds["smallest"], *bounds["verdicts"].values()]
+        if not all(isinstance(each, int | float) for each in numbers):
+            raise TypeError("bounds")
 
 
 class _Reader(HTMLParser):

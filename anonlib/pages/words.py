@@ -40,6 +40,12 @@ def count_noun(n: int, one: str, many: str = "") -> str:
     return f"{n:,} {one if n == 1 else many or one + 's'}"
 
 
+def count_classes(audit: Mapping[str, Any]) -> str:
+    """The classes of an audited table, as the record has its audit."""
+    text = count_noun(audit["n_classes"], "class", "classes")
+    return f"at most {text}" if audit.get("by_batch") else text
+
+
 def spoken(name: str) -> str:
     """A name from the code, such as `mean_error`, as words."""
     return printable(name).replace("_", " ")

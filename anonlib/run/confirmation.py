@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, date, datetime
 from typing import Any, Literal, TypeAlias
 
@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import ArrayType
 
 from anonlib import auditing, registry
-from anonlib.auditing import AuditReport, AuditSpec
+from anonlib.auditing import AuditReport, AuditSpec, Verdict
 from anonlib.pages.certificate import describe_verdict
 from anonlib.pages.front import UNTIL
 from anonlib.pages.seal import Facts, find_changes
@@ -181,14 +181,31 @@ def _found_in(
     if not audit["classes"]:
         return found
     report = _count(table, audit)
+    bounds = audit.get("bounds") or {}
     smallest = min((size for size, _ in report.sizes), default=0)
-    found["data", "classes"] = (number(report.n_classes),)
-    found["data", "rows of the smallest class"] = (number(smallest),)
+    most, least = bounds.get("classes", -1), bounds.get("smallest", smallest + 1)
+    n_classes = number(report.n_classes)
+    found["data", "classes"] = (
+        f"at most {number(most)}" if report.n_classes <= most else n_classes,
+    )
+    found["data", "rows of the smallest class"] = (
+        f"at least {number(least)}" if smallest >= least else number(smallest),
+    )
     if audit["persons"] == "rows":
         for verdict in report.verdicts:
-            name, *rest = map(printable, describe_verdict(asdict(verdict)))
+            stated = _as_stated(verdict, bounds.get("verdicts", {}).get(verdict.model))
+            name, *rest = map(printable, describe_verdict(asdict(stated)))
             found["verdict", name] = tuple(rest)
     return found
+
+
+def _as_stated(verdict: Verdict, bound: float | None) -> Verdict:
+    """A verdict with the bound that the certificate states, if that is no better than what was
+    found, and not worse than what is required."""
+    if bound is None or verdict.value is None:
+        return verdict
+    low, high = sorted((verdict.required, verdict.value))
+    return replace(verdict, value=bound, exact=False) if low <= bound <= high else verdict
 
 
 def _read_manifest(spark: SparkSession, folder: str) -> Mapping[str, Any]:

@@ -17,6 +17,7 @@ from anonlib.run.backlog import Backlog, Waiting
 from anonlib.run.ledger import Ledger, open_ledger
 from anonlib.run.promise import describe_change, make_promise, require_kept
 from anonlib.run.publish import Target
+from anonlib.run.published_audit import PublishedAudit, find_published_audit
 from anonlib.source import Source
 from anonlib.spark.digest import Digest, digest
 from anonlib.spark.storage import Storage
@@ -81,11 +82,13 @@ class PriorRelease:
             batch's ids. None in other modes.
         digest: Their digest, if the ledger has it.
         notes: What the report must say about them.
+        known: What the run that left them found of them, if they need not be read for that.
     """
 
     rows: DataFrame | None = None
     digest: Digest | None = None
     notes: tuple[str, ...] = ()
+    known: PublishedAudit | None = None
 
     def names(self, schema: Schema) -> dict[str, str]:
         """By id: the names of the released columns, in the order in which they are written."""
@@ -113,7 +116,8 @@ def look_back(
 ) -> PriorRelease:
     """Checks this run against the releases before it.
 
-    Cost with a ledger: a pass over the target, and one over the columns that identify persons.
+    Cost with a ledger: a pass over the columns that identify persons, and one over the target,
+    unless its rows are known (`find_published_audit`).
 
     Raises:
         InputError: This batch does not fit the target.
@@ -130,9 +134,11 @@ def look_back(
         return PriorRelease(notes=tuple(describe_change(promise, target, records)))
     rows = _read_target(config.release.partition_by, target, source.schema)
     require_kept(promise, target, records)
+    known = find_published_audit(promise, target, records)
     if ledger is None:
-        return PriorRelease(rows)
-    digest = digest_table(target.published())
+        return PriorRelease(rows, known=known)
+    digest = None if known is None else known.digest
+    digest = digest or digest_table(target.published())
     gap = ledger.gap(target.runs(), digest, source.schema)
     if config.unit:
         models = bind_models(config.privacy.models, config.attributes)
@@ -141,7 +147,8 @@ def look_back(
         problems = _returning(source, target, ledger, gap)
         if texts := list(problems):
             raise ConfigError([Problem("release.acknowledge_returning", text) for text in texts])
-    return PriorRelease(rows, digest if ledger.knows(target.runs(), digest) else None)
+    in_ledger = digest if ledger.knows(target.runs(), digest) else None
+    return PriorRelease(rows, in_ledger, known=known)
 
 
 def digest_table(table: DataFrame) -> Digest:

@@ -1,7 +1,7 @@
 """Publishes an audited table: one Delta commit, checked before it is visible."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
@@ -226,9 +226,17 @@ class Target:
         """Raises BusyError if rows or columns of the table changed since the run began. Later
         commits that change neither (OPTIMIZE, VACUUM) are accepted."""
         while (latest := self._latest()) != self.version:
-            if not all(self._keeps_rows(v) for v in range(self.version + 1, latest + 1)):
+            if not self._keep_rows(range(self.version + 1, latest + 1)):
                 raise BusyError(CHANGED)
             self.version = latest
+
+    def keeps_rows_since(self, version: int) -> bool:
+        """Whether every commit after a version, up to where the run began, kept rows and columns as
+        they were."""
+        return self._keep_rows(range(version + 1, self.version + 1))
+
+    def _keep_rows(self, versions: Iterable[int]) -> bool:
+        return all(map(self._keeps_rows, versions))
 
     def _keeps_rows(self, version: int) -> bool:
         """Whether a version's commit only moved the same rows to other files."""

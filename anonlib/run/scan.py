@@ -295,13 +295,15 @@ def _values(
     source: Source, config: Config, prior_rows: DataFrame | None
 ) -> tuple[dict[str, Values], dict[str, Reference]]:
     """The number of persons with each value of the columns whose counts models look at: in the
-    whole table, and in the source alone. With a unit, published rows count for nobody.
+    whole table, and in the source alone. With a unit, published rows count for nobody, and so they
+    do for models that do not compare cells with the whole table.
 
     Raises ConfigError for a column with more than MAX_VALUES.
     """
     tokens = config.privacy.missing_tokens
     models = bind_models(config.all_models, config.attributes)
     names = {m.column: m.type for m in models if m.looks_at == "counts"}
+    relative = {model.column for model in models if model.relative}
     hierarchies = read_protected_hierarchies(config.all_models, config.attributes)
     orders = find_orders(config.all_models, config.attributes)
     values, own, problems = {}, {}, []
@@ -311,7 +313,7 @@ def _values(
         unit = source.schema.unit
         persons = [source.columns[id].alias(id) for id in unit]
         frame = source.raw.select(value, F.lit(1).alias("own"), *persons)
-        if prior_rows is not None:
+        if prior_rows is not None and name in relative:
             value = canonical(F.col(column.id), column.type, tokens)
             frame = frame.unionAll(prior_rows.select(value, F.lit(0), *[F.lit(None) for _ in unit]))
         own_count = count_units(unit) if unit else F.sum("own")

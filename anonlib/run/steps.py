@@ -1,5 +1,6 @@
 """One run that makes a release: stages, audits and measures it, then publishes it or not."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
@@ -180,15 +181,23 @@ class Run:
             require(report, outcome, staging.plan, scan, config.privacy)
             table_report = report
             if table is not None:
-                table_report = audit_with_published(
-                    table, spec, report, self.target.published().count()
-                )
+                known = None if self.prior.known is None else self.prior.known.report
+                n_published = self.target.published().count()
+                table_report = audit_with_published(table, spec, report, n_published, known)
                 self.account.report = table_report
             rules = judge_audited(config, schema, (report, table_report))
-            nodes = find_released_nodes(
-                _with_published_names(rows, schema) if table is None else table, schema
-            )
+            nodes = self._find_nodes(rows, schema, table, table_report)
         return AuditedRelease(staging, rows, outcome, report, table_report, nodes, rules, least)
+
+    def _find_nodes(
+        self, rows: DataFrame, schema: Schema, table: DataFrame | None, report: AuditReport
+    ) -> dict[str, frozenset[int]]:
+        """By column: the nodes of its hierarchy that the table has with these rows."""
+        known = self.prior.known if report.by_batch else None
+        if known is None and table is not None:
+            return find_released_nodes(table, schema)
+        added = find_released_nodes(_with_published_names(rows, schema), schema)
+        return added if known is None else {n: added[n] | known.nodes[n] for n in added}
 
     def _evaluate(
         self, source: Source, scan: Scan, release: AuditedRelease, lease: Lease
@@ -288,7 +297,7 @@ class Run:
             audit=release.table_report,
             losses=outcome.losses,
             losses_by_column=outcome.losses_by_column,
-            notes=outcome.notes,
+            notes=(*outcome.notes, *self._note_known(release)),
             evaluation=evaluation,
             policy=release.rules,
             overview=overview,
@@ -298,6 +307,14 @@ class Run:
             record=record_path(self.spark, self.config.record_path, self.run_id),
             seconds=dict(self.progress.seconds),
         )
+
+    def _note_known(self, release: AuditedRelease) -> Iterator[str]:
+        if self.prior.known is not None and release.table_report.by_batch:
+            yield (
+                f"the published rows are as run {self.prior.known.run_id} left and audited them, "
+                "so they were not read again: classes were counted in each batch as it was added; "
+                "`anonlib audit` counts those of the whole table"
+            )
 
     def _keep(
         self, result: ReleaseResult, source: Source, scan: Scan, release: AuditedRelease

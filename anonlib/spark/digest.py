@@ -41,6 +41,14 @@ class Digest:
         """Rows and sums, in hex, as a certificate has them."""
         return f"{self.n_rows}:{self.low:016x}{self.high:016x}"
 
+    @classmethod
+    def from_text(cls, text: str) -> "Digest":
+        """The inverse of `text`. Raises ValueError for other texts."""
+        n_rows, _, sums = text.partition(":")
+        if len(sums) != 32:
+            raise ValueError("a digest has 32 hex digits after the rows")
+        return cls(int(n_rows), int(sums[:16], 16), int(sums[16:], 16))
+
     def __add__(self, other: "Digest") -> "Digest":
         """The digest of both multisets together."""
         return Digest(

@@ -13,10 +13,11 @@ from typing import Any
 
 import pytest
 
+from anonlib.auditing import Verdict
 from anonlib.errors import InputError
 from anonlib.pages.output import certify, read_certificate
 from anonlib.pages.seal import Facts, find_changes, open_seal, seal_record
-from anonlib.run.confirmation import has_passed
+from anonlib.run.confirmation import _as_stated, has_passed
 from anonlib.text import MISSING_TOKENS
 from tests import reports
 from tests.support import skip_or_fail
@@ -167,6 +168,35 @@ def test_what_remains_follows_from_the_config() -> None:
     assert "no model protects it" in rest["diagnosis"]
     assert {"earlier releases", "persons", "attackers"} <= rest.keys()
     assert "policy" not in rest
+
+
+def test_batches_that_were_counted_apart_give_bounds() -> None:
+    audit = {**record()["audit"], "by_batch": True}
+    found = facts(audit=audit)
+    data, n = texts(found, "Which data"), audit["n_classes"]
+    smallest = min(size for size, _ in audit["sizes"])
+    assert data["classes"] == f"at most {n:,}"
+    assert data["rows of the smallest class"] == f"at least {smallest:,}"
+    bounds = found.content["audit"]["bounds"]
+    assert (bounds["classes"], bounds["smallest"]) == (n, smallest)
+    assert bounds["verdicts"] == {v["model"]: v["value"] for v in audit["verdicts"]}
+    assert facts().content["audit"]["bounds"] is None
+    broken = {**found.content["audit"], "bounds": {**bounds, "classes": "many"}}
+    with pytest.raises(InputError, match="the certificate is damaged"):
+        open_seal(Facts({**found.content, "audit": broken}).page())
+
+
+@pytest.mark.parametrize(
+    ("found", "bound", "stated"),
+    [(12, 10, 10), (12, 12, 12), (12, 13, 12), (12, 2, 12), (12, None, 12), (0.1, 0.2, 0.2)],
+)
+def test_a_bound_is_confirmed_if_the_table_is_no_worse(
+    found: float, bound: float | None, stated: float
+) -> None:
+    """A better bound than what was found is no bound, nor is one below what is required."""
+    required = 0.3 if found < 1 else 3
+    verdict = _as_stated(Verdict("m", True, found, required, 0, ()), bound)
+    assert (verdict.value, verdict.exact) == (stated, bound != stated)
 
 
 def test_annexes_have_every_point() -> None:

@@ -79,3 +79,11 @@ def test_rows_that_are_there_twice_don_t_cancel_out() -> None:
     before = make_digest(aggregates([(row, 2), (other, 1)]))
     assert before != make_digest(aggregates([(other, 3)]))
     assert before != make_digest(aggregates([(other, 1)]))
+
+
+@pytest.mark.parametrize("digest", [Digest(), Digest(3, 2**64 - 1, 5), Digest(2**40, 1, 2**63)])
+def test_a_digest_as_text(digest: Digest) -> None:
+    assert Digest.from_text(digest.text) == digest
+    for text in ("", "3", digest.text[:-1], digest.text + "0", "x" + digest.text):
+        with pytest.raises(ValueError, match=r"hex digits|invalid literal"):
+            Digest.from_text(text)

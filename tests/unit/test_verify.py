@@ -1,5 +1,6 @@
 """The checks before a run publishes, without Spark: what is counted, and what stops a run."""
 
+import json
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -135,11 +136,64 @@ def test_the_table_with_a_batch(
     asked = audited(monkeypatch, whole)
     if fails:
         with pytest.raises(AuditError, match=fails):
-            verify.audit_with_published(table, spec, added, 5)
+            verify.audit_with_published(table, spec, added, 5, None)
     else:
-        found = verify.audit_with_published(table, spec, added, 5)
+        found = verify.audit_with_published(table, spec, added, 5, None)
         assert (found.passed, found.n_rows) == (True, 9)
     assert asked == [("table", spec, None)]
+
+
+@pytest.mark.parametrize(
+    ("known", "added", "joined"),
+    [
+        (report(5), report(4), True),
+        (report(5, BAD), report(4), False),
+        (report(5), report(4, BAD), False),
+        (replace(report(5), insensitive="acknowledged"), report(4), False),
+        (report(5, replace(GOOD, model="k_anonymity k=2")), report(4), False),
+        (report(5, GOOD, BAD), report(4), False),  # of another model, but it did not pass
+    ],
+)
+def test_known_rows_are_not_audited_again(
+    monkeypatch: pytest.MonkeyPatch, known: AuditReport, added: AuditReport, *, joined: bool
+) -> None:
+    """Unless both parts hold just the models that the table must hold."""
+    table: Any = "table"
+    asked = audited(monkeypatch, report(9))
+    found = verify.audit_with_published(table, SPEC, added, 5, known)
+    assert (found.by_batch, len(asked)) == (joined, 0 if joined else 1)
+    assert (found.n_rows, found.passed) == (9, True)
+
+
+def test_known_rows_must_be_all_that_are_there() -> None:
+    table: Any = "table"
+    with pytest.raises(AuditError, match="rows don't add up"):
+        verify.audit_with_published(table, SPEC, report(4), 6, report(5))
+
+
+def test_two_parts_make_bounds() -> None:
+    """By hand: classes of both are counted apart, and the worse value is the bound."""
+    models = (KAnonymity(k=3),)
+    spec = AuditSpec(("a",), ("a",), models)
+    apart = Verdict("each controller: k_anonymity k=3", True, 4, 3, 0, ())
+    one = AuditReport(
+        11, 2, (replace(GOOD, value=4), apart), (), ((4, 1), (7, 1)), "none", {"a": 2}
+    )
+    other = AuditReport(8, 2, (GOOD,), (), ((3, 1), (5, 1)), "none", {"a": 1})
+    found = auditing.join_reports(one, other, spec)
+    assert found == AuditReport(
+        19,
+        4,
+        (replace(GOOD, exact=False),),
+        (),
+        ((3, 1), (4, 1), (5, 1), (7, 1)),
+        "none",
+        {"a": 3},
+        by_batch=True,
+    )
+    assert AuditReport.from_dict(json.loads(json.dumps(found.to_dict()))) == found
+    unmeasured = replace(one, verdicts=(replace(GOOD, value=None),))
+    assert auditing.join_reports(unmeasured, other, spec).verdicts[0].value is None  # type: ignore[union-attr]
 
 
 # --- a table that is published

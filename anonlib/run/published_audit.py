@@ -1,0 +1,77 @@
+"""What is known of the published rows without reading them: the run that left them audited them."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from anonlib.auditing import AuditReport
+from anonlib.config.summary import bare
+from anonlib.errors import InputError
+from anonlib.run.promise import Promise
+from anonlib.run.publish import Commit, Target
+from anonlib.spark.digest import Digest
+from anonlib.spark.storage import Storage
+
+
+@dataclass(frozen=True)
+class PublishedAudit:
+    """What a run found of the table that it left.
+
+    Attributes:
+        run_id: The run.
+        report: Its audit of the table.
+        digest: The digest of the table's rows; None if the run did not know it.
+        nodes: By column that is released as nodes of its hierarchy: the numbers of nodes that the
+            manifest names.
+    """
+
+    run_id: str
+    report: AuditReport
+    digest: Digest | None
+    nodes: Mapping[str, frozenset[int]]
+
+
+def find_published_audit(
+    promise: Promise, target: Target, records: Storage
+) -> PublishedAudit | None:
+    """What the newest run found of the table, if that still holds of what is published.
+
+    It does if the private record of that run has the same promise and the version that its commit
+    made, and all later commits moved the same rows to other files (OPTIMIZE, VACUUM). Of models
+    that compare classes with the whole table nothing is known: rows that are added change it. Cost:
+    a few small files.
+
+    Args:
+        promise: What the rows that are added promise.
+        target: The table.
+        records: The folder of the private records.
+
+    Returns:
+        What is known; None where any of it is in doubt, so that the rows must be read.
+    """
+    newest = next(iter(target.commits()), None)
+    if newest is None or any(model.relative for model in promise.models):
+        return None
+    path = f"{records.root}/{newest.run_id}.json"
+    if not records.exists(path) or not target.keeps_rows_since(newest.version):
+        return None
+    try:
+        kept = json.loads(records.read(path))
+        of_table = kept["table"] == bare(target.path) and kept["table_version"] == newest.version
+        same = of_table and Promise.from_dict(kept["promise"]).digest == promise.digest
+        if not same or kept["outcome"] != "published":
+            return None
+        digest = Digest.from_text(kept["table_digest"]) if kept["table_digest"] else None
+        report = AuditReport.from_dict(kept["audit"])
+        return PublishedAudit(newest.run_id, report, digest, _find_nodes(newest))
+    except (InputError, ValueError, KeyError, TypeError, AttributeError):
+        return None
+
+
+def _find_nodes(commit: Commit) -> dict[str, frozenset[int]]:
+    trees: Mapping[str, Any] = json.loads(commit.text).get("hierarchies", {})
+    return {
+        column: frozenset(i for i, name in enumerate(tree["names"]) if name is not None)
+        for column, tree in trees.items()
+    }

@@ -1,0 +1,131 @@
+"""Batches added to rows that a run has audited: these are read again only if that is in doubt."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+import anonlib
+from tests.spark.support import Said, Shell, people, settings, start_from
+
+pytestmark = pytest.mark.spark
+
+KEY = "LEDGERKEY-0123456789abcdef"
+REREAD = "so they were not read again"
+
+
+@pytest.fixture(autouse=True)
+def key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANONLIB_LEDGER_KEY", KEY)
+
+
+def config(folder: Path, first: int, n: int, mode: str = "append", **changes: Any) -> Any:
+    frame = people(first + n).iloc[first:].reset_index(drop=True)
+    frame.to_parquet(folder / "people.parquet", index=False)
+    release = {"mode": mode, "ledger": {"key_env": "ANONLIB_LEDGER_KEY"}}
+    return settings(folder, release=release, **changes)
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("known")
+
+
+@pytest.fixture
+def started(shell: Shell, place: Path) -> Path:
+    """The folder of a table of 30 persons."""
+    start_from(shell, place, config(place, 0, 30, "error"))
+    return place
+
+
+def remove_rows(folder: Path) -> None:
+    """Removes the data of the table: who reads it, fails."""
+    for path in (folder / "out" / "table").glob("*.parquet"):
+        path.unlink()
+
+
+def record_of(said: Said, folder: Path) -> dict[str, Any]:
+    newest = json.loads((folder / "out/table/_anonlib/manifest.json").read_text())["run_id"]
+    found: dict[str, Any] = json.loads((folder / f"out/table.private/{newest}.json").read_text())
+    return found
+
+
+def test_known_rows_are_not_read(shell: Shell, started: Path) -> None:
+    """Twice, so that what is known of a table with a batch is known again."""
+    for first, n in ((30, 9), (39, 12)):
+        remove_rows(started)
+        said = shell.release(config(started, first, n))
+        assert said.code == 0, said.err
+        assert REREAD in said.out
+    audit = record_of(said, started)["audit"]
+    assert (audit["n_rows"], audit["by_batch"], audit["passed"]) == (51, True, True)
+    assert [v["holds"] for v in audit["verdicts"]] == [True, True]
+    assert sum(size * n for size, n in audit["sizes"]) == 51
+
+
+def add_row(spark: SparkSession, folder: Path) -> None:
+    row = "select 1L as wage, 'nowhere' as city, 'flu' as illness"
+    spark.sql(row).write.format("delta").mode("append").save(str(folder / "out" / "table"))
+
+
+def change_record(folder: Path, **changes: Any) -> None:
+    (path,) = (folder / "out" / "table.private").glob("*.json")
+    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+
+
+DOUBTS: dict[str, Callable[[SparkSession, Path], None]] = {
+    "no record": lambda _, folder: next((folder / "out" / "table.private").glob("*.json")).unlink(),
+    "another version": lambda _, folder: change_record(folder, table_version=1),
+    "another table": lambda _, folder: change_record(folder, table="elsewhere"),
+    "not published": lambda _, folder: change_record(folder, outcome="stopped"),
+    "a damaged audit": lambda _, folder: change_record(folder, audit={"passed": True}),
+}
+
+
+@pytest.mark.parametrize("doubt", DOUBTS)
+def test_rows_in_doubt_are_read(
+    shell: Shell, spark: SparkSession, started: Path, doubt: str
+) -> None:
+    DOUBTS[doubt](spark, started)
+    remove_rows(started)
+    said = shell.release(config(started, 30, 9))
+    assert (said.code, "no such file" in said.error) == (2, True), said.err
+
+
+def test_rows_of_others_are_audited(shell: Shell, spark: SparkSession, started: Path) -> None:
+    add_row(spark, started)
+    said = shell.release(config(started, 30, 9), "--set", "release.acknowledge_returning=true")
+    assert (said.code, "k_anonymity k=3: 1 classes" in said.error) == (3, True), said.err
+
+
+def test_rows_in_other_files_are_known(shell: Shell, spark: SparkSession, started: Path) -> None:
+    spark.sql(f"OPTIMIZE delta.`{started / 'out' / 'table'}`")
+    said = shell.release(config(started, 30, 9))
+    assert (said.code, REREAD in said.out) == (0, True), said.err
+
+
+def test_stronger_models_read_all(shell: Shell, started: Path) -> None:
+    """The published rows were not audited for these."""
+    strict = {"privacy": {"models": [{"type": "k_anonymity", "k": 4}]}}
+    strict["privacy"]["models"].append({"type": "l_diversity", "l": 2, "attribute": "illness"})
+    said = shell.release(config(started, 30, 12, **strict))
+    if said.code == 0:  # the first release may hold them by chance
+        assert REREAD not in said.out
+    else:
+        assert "the audit of the table with the batch failed" in said.error
+
+
+def test_a_certificate_of_a_batch_states_bounds(shell: Shell, started: Path) -> None:
+    said = shell.release(config(started, 30, 9))
+    record = record_of(said, started)
+    page = anonlib.certify(record["record"].removeprefix("file:"))
+    text = Path(page).read_text("utf-8")
+    assert f"at most {record['audit']['n_classes']}" in text
+    lines = anonlib.verify(page, str(started / "out" / "table"))
+    assert not [line for line in lines if line.state == "contradicted"]
+    confirmed = {line.name for line in lines if line.state == "confirmed"}
+    assert {"classes", "rows of the smallest class", "rows"} <= confirmed
+    assert {"k_anonymity k=3", "l_diversity l=2 attribute=illness"} <= confirmed
