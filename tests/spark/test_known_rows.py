@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import anonlib
-from tests.spark.support import Said, Shell, people, settings, start_from
+from tests.spark.support import Shell, people, settings, start_from
 
 pytestmark = pytest.mark.spark
 
@@ -47,7 +47,7 @@ def remove_rows(folder: Path) -> None:
         path.unlink()
 
 
-def record_of(said: Said, folder: Path) -> dict[str, Any]:
+def record_of(folder: Path) -> dict[str, Any]:
     newest = json.loads((folder / "out/table/_anonlib/manifest.json").read_text())["run_id"]
     found: dict[str, Any] = json.loads((folder / f"out/table.private/{newest}.json").read_text())
     return found
@@ -60,7 +60,7 @@ def test_known_rows_are_not_read(shell: Shell, started: Path) -> None:
         said = shell.release(config(started, first, n))
         assert said.code == 0, said.err
         assert REREAD in said.out
-    audit = record_of(said, started)["audit"]
+    audit = record_of(started)["audit"]
     assert (audit["n_rows"], audit["by_batch"], audit["passed"]) == (51, True, True)
     assert [v["holds"] for v in audit["verdicts"]] == [True, True]
     assert sum(size * n for size, n in audit["sizes"]) == 51
@@ -120,7 +120,8 @@ def test_stronger_models_read_all(shell: Shell, started: Path) -> None:
 
 def test_a_certificate_of_a_batch_states_bounds(shell: Shell, started: Path) -> None:
     said = shell.release(config(started, 30, 9))
-    record = record_of(said, started)
+    assert said.code == 0, said.err
+    record = record_of(started)
     page = anonlib.certify(record["record"].removeprefix("file:"))
     text = Path(page).read_text("utf-8")
     assert f"at most {record['audit']['n_classes']}" in text
