@@ -61,7 +61,7 @@ from anonlib.run.scan import Scan, require_readable, scan
 from anonlib.run.steps import Run, keep
 from anonlib.run.verify import audit_published
 from anonlib.source import Source, open_source
-from anonlib.source.population_table import require_populations
+from anonlib.source.other_table import require_other_tables
 from anonlib.source.steady import explain_lost_pin
 from anonlib.spark.delta_files import explain_damage
 from anonlib.spark.lease import Lease, lease, tidy
@@ -146,7 +146,7 @@ def _release(
     if past.backlog is not None and past.backlog.of(run_id) is not None:
         return waits(spark, config.record_path, target, run_id, past.backlog)
     with progress.stage("open", spark):
-        _open_populations(spark, config)
+        _open_other_tables(spark, config)
         source = open_source(spark, config, dataframe, past.waiting_rows())
     account.source_version = source.version
     with tell_published(target, run_id), closing(source), explain_lost_pin(source):
@@ -220,10 +220,10 @@ def _make_private_folders(spark: SparkSession, config: Config) -> None:
     table_of_runs(spark, config.runs_path, config.release.path).make_folder()
 
 
-def _open_populations(spark: SparkSession, config: Config) -> None:
+def _open_other_tables(spark: SparkSession, config: Config) -> None:
     """Raises an error if a table that a measure reads can't be opened."""
     if config.evaluate is not None:
-        require_populations(spark, config.evaluate.measures)
+        require_other_tables(spark, config.evaluate.measures)
 
 
 def _scan(source: Source, config: Config, prior_rows: DataFrame | None = None) -> Scan:
@@ -349,7 +349,7 @@ def _evaluate(
     if trial and config.release.mode == "append":
         target.check_free()
     with progress.stage("open", spark):
-        _open_populations(spark, config)
+        _open_other_tables(spark, config)
         source = open_source(spark, config)
     account.source_version = source.version
     with closing(source):
@@ -536,7 +536,7 @@ def check(config: GivenConfig, progress: Progress | None = None) -> CheckResult:
         _require_apart(spark, config)
     with progress.stage("scan", spark):
         is_registered(spark, config.release)
-        _open_populations(spark, config)
+        _open_other_tables(spark, config)
         source = open_source(spark, config)
         with closing(source):
             scan = _scan(source, config)

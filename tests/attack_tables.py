@@ -15,15 +15,24 @@ from anonlib.local.rows import Rows, read_rows
 from anonlib.local.table import fit_column, number_classes
 from anonlib.measure import Findings, Measure
 from anonlib.measure.attack_tables import OUT, PERSON, ROW, AttackTables
-from anonlib.measure.case import Case
+from anonlib.measure.case import Case, OtherRelease
 from anonlib.measure.states import Count, Merge, States
 from anonlib.recode import Cells, Domain
 from anonlib.table.encoding import Encoding
-from anonlib.table.schema import Schema
+from anonlib.table.schema import Column, Schema
 from anonlib.worker.task import person_codes
 
 #: From the rows to release to the released columns by id.
 Make = Callable[[Rows], pa.Table]
+
+
+def fold_parts(rows: pa.Table, count: Count, merge: Merge, n_parts: int) -> States:
+    """The states of rows in a number of parts."""
+    merged: dict[str, Any] = {}
+    for places in np.array_split(np.arange(rows.num_rows), n_parts):
+        for name, state in count([rows.take(pa.array(places))]).items():
+            merged[name] = merge(name, merged[name], state) if name in merged else state
+    return merged
 
 
 @dataclass(frozen=True)
@@ -53,18 +62,11 @@ class MemoryTables(AttackTables):
         return self.released.take(pa.array(first[np.sort(drawn)])).select([*ids, ROW])
 
     def fold_released(self, ids: Sequence[str], count: Count, merge: Merge) -> States:
-        return self._fold(self.released.select([*ids, ROW]), count, merge)
+        return fold_parts(self.released.select([*ids, ROW]), count, merge, self.n_parts)
 
     def fold_source(self, ids: Sequence[str], count: Count, merge: Merge) -> States:
         numbers = [PERSON] if PERSON in self.source.column_names else []
-        return self._fold(self.source.select([*ids, OUT, *numbers]), count, merge)
-
-    def _fold(self, rows: pa.Table, count: Count, merge: Merge) -> States:
-        merged: dict[str, Any] = {}
-        for places in np.array_split(np.arange(rows.num_rows), self.n_parts):
-            for name, state in count([rows.take(pa.array(places))]).items():
-                merged[name] = merge(name, merged[name], state) if name in merged else state
-        return merged
+        return fold_parts(self.source.select([*ids, OUT, *numbers]), count, merge, self.n_parts)
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,8 @@ class AttackedCase:
 
     Attributes:
         rows: The original rows. The first ones of their random order are held out.
-        make: Makes the release of the others.
+        make: Makes the release of the others, and of all.
+        other: Another release, with columns by id.
     """
 
     rows: Rows
@@ -82,10 +85,26 @@ class AttackedCase:
     k: int
     seed: int
     cache: dict[Any, Any] = field(default_factory=dict)
+    other: pa.Table | None = None
+    n_parts: int = 3
 
     @property
     def schema(self) -> Schema:
         return self.rows.schema
+
+    def fold(self, ids: Sequence[str], count: Count, merge: Merge, *, released: bool) -> States:
+        assert released
+        if "whole" not in self.cache:
+            self.cache["whole"] = self.make(self.rows)
+        return fold_parts(self.cache["whole"].select([*ids]), count, merge, self.n_parts)
+
+    def open_release(self, source: Mapping[str, Any], columns: Sequence[Column]) -> OtherRelease:
+        other = cast(pa.Table, self.other).select([column.id for column in columns])
+
+        def fold(ids: Sequence[str], count: Count, merge: Merge) -> States:
+            return fold_parts(other.select([*ids]), count, merge, self.n_parts)
+
+        return OtherRelease(other.num_rows, fold)
 
     def attack_tables(self, holdout: float, attempts: int) -> MemoryTables:
         table, schema = self.rows

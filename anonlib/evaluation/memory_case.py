@@ -21,6 +21,7 @@ from anonlib.evaluation.memory_classes import (
     hash_keys,
     number_released_classes,
 )
+from anonlib.evaluation.memory_release import read_release
 from anonlib.evaluation.memory_samples import draw_sample, find_held_out, first_of_each, pair_rows
 from anonlib.evaluation.memory_tables import MemoryTables, make_memory_tables
 from anonlib.measure import examples
@@ -30,6 +31,7 @@ from anonlib.measure.case import (
     CellSums,
     CertaintyBin,
     Comparison,
+    OtherRelease,
     Part,
     Parts,
     Sizes,
@@ -163,6 +165,14 @@ class MemoryCase(Case):
         self, source: Mapping[str, Any], columns: Mapping[str, str], regions: Regions
     ) -> tuple[Ints, int]:
         raise InputError("the table of a population is read by a release in Spark only")
+
+    def open_release(self, source: Mapping[str, Any], columns: Sequence[Column]) -> OtherRelease:
+        rows = read_release(source, columns)
+
+        def fold_rows(ids: Sequence[str], count: Count, _: Merge) -> States:
+            return count(_cut(rows.select(ids)))
+
+        return OtherRelease(rows.num_rows, fold_rows)
 
     def link(self, attack: Attack, n: int) -> Links:
         size = attack.chunk

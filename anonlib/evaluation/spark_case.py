@@ -36,6 +36,7 @@ from anonlib.measure.case import (
     CellSums,
     CertaintyBin,
     Comparison,
+    OtherRelease,
     Part,
     Parts,
     Sizes,
@@ -49,7 +50,7 @@ from anonlib.measure.regions import Regions
 from anonlib.measure.scores import Scores
 from anonlib.measure.states import Count, Merge, States
 from anonlib.registry import Plugin
-from anonlib.source.population_table import open_population
+from anonlib.source.other_table import open_other_table
 from anonlib.table.columns import HELD, LINK
 from anonlib.table.encoding import Encoding
 from anonlib.table.schema import Column, Role, Scale, Schema
@@ -159,7 +160,18 @@ class SparkCase(Case):
     ) -> tuple[Ints, int]:
         named = {id: (name, self.schema.by_id(id).type) for id, name in columns.items()}
         spark, tokens = self.source.sparkSession, self.spec.missing_tokens
-        return count_regions(open_population(spark, source, named, tokens), regions)
+        rows = open_other_table(spark, source, named, tokens, "measure population")
+        return count_regions(rows, regions)
+
+    def open_release(self, source: Mapping[str, Any], columns: Sequence[Column]) -> OtherRelease:
+        named = {column.id: (column.name, column.released_type) for column in columns}
+        spark, tokens = self.source.sparkSession, self.spec.missing_tokens
+        rows = open_other_table(spark, source, named, tokens, "measure differencing")
+
+        def fold_rows(ids: Sequence[str], count: Count, merge: Merge) -> States:
+            return fold(rows.select(*ids), count, merge)
+
+        return OtherRelease(rows.count(), fold_rows)
 
     def link(self, attack: Attack, n: int) -> Links:
         return link_rows(self.source.sparkSession, attack, n)

@@ -150,6 +150,18 @@ class CellSums(NamedTuple):
     whole: Floats
 
 
+class OtherRelease(NamedTuple):
+    """Another release, with columns named by the ids of this one's.
+
+    Attributes:
+        n: Its rows.
+        fold: Computes states over all of them, as `Case.fold`.
+    """
+
+    n: int
+    fold: Callable[[Sequence[str], Count, Merge], States]
+
+
 class CertaintyBin(NamedTuple):
     """Classes in which the most frequent sensitive value has about the same share.
 
@@ -296,6 +308,18 @@ class Case(ABC):
         Returns:
             int64[t].
             The rows of the table.
+
+        Raises:
+            ConfigError, InputError: The table lacks a column, or its values have another type.
+        """
+
+    @abstractmethod
+    def open_release(self, source: Mapping[str, Any], columns: Sequence[Column]) -> OtherRelease:
+        """Another release. Cost: a count of its rows, and of values that can't be read.
+
+        Args:
+            source: Its table, as a config's `source`.
+            columns: The columns to read, which it has by the same names and types as this release.
 
         Raises:
             ConfigError, InputError: The table lacks a column, or its values have another type.

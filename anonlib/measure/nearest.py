@@ -80,7 +80,7 @@ class NodeDistances(Distances):
 
     Attributes:
         leaf: int64[n]. The original leaves.
-        node: int64[d]. The released nodes.
+        node: int64[d]. The released nodes; -2 for one that the tree lacks.
         tree: The tree.
     """
 

@@ -4,7 +4,6 @@ whose risk is known."""
 from dataclasses import replace
 from decimal import Decimal
 from itertools import product
-from types import SimpleNamespace
 from typing import Any, cast
 
 import numpy as np
@@ -15,7 +14,7 @@ from hypothesis import strategies as st
 
 from anonlib.arrays import Ints
 from anonlib.measure import Measure
-from anonlib.measure.attack_tables import PERSON, AttackTables
+from anonlib.measure.attack_tables import PERSON
 from anonlib.measure.attempts import RISK_NAMES, Attempts, estimate_rate
 from anonlib.measure.case import Case
 from anonlib.measure.features import encode_distinct
@@ -577,15 +576,12 @@ def test_attacks_that_can_not_be_made_say_why() -> None:
 
 def test_attempts_are_fewer_where_there_are_many_classes() -> None:
     case = make_case(people(), CONFIG, as_it_is)
-    tables = case.attack_tables(0.3, 2000)
-    for k, n_released, n in ((5, 1000, 2000), (5, 10**6, 500), (50, 10**6, 2000), (0, 10**9, 250)):
-        its = replace(case, k=k)
-        many = cast(AttackTables, SimpleNamespace(n_released=n_released))
-        assert Membership().affordable(cast(Case, its), many, case.schema.quasi_identifiers) == n
-    for n_released, n in ((50_000, 2000), (200_000, 500), (10**6, 250)):  # illness tells rows apart
-        many = cast(AttackTables, SimpleNamespace(n_released=n_released))
-        assert Membership().affordable(cast(Case, case), many, case.schema.released) == n
-    assert Membership().affordable(cast(Case, case), tables, case.schema.released) == 2000
+    for k, n_rows, n in ((5, 1000, 2000), (5, 10**6, 500), (50, 10**6, 2000), (0, 10**9, 250)):
+        its = cast(Case, replace(case, k=k))
+        assert Membership().affordable(its, n_rows, case.schema.quasi_identifiers) == n
+    # The illness tells rows apart.
+    for n_rows, n in ((2100, 2000), (50_000, 2000), (200_000, 500), (10**6, 250)):
+        assert Membership().affordable(cast(Case, case), n_rows, case.schema.released) == n
 
 
 def test_narrow_classes_are_narrowed_down() -> None:

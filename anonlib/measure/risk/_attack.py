@@ -9,6 +9,7 @@ from pydantic import Field
 
 from anonlib.measure import Figure, Findings, Measure
 from anonlib.measure.attempts import RISK_NAMES, Attempts
+from anonlib.measure.features import predictors
 from anonlib.table.schema import Role
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from anonlib.arrays import Bools, Floats
     from anonlib.measure.attack_tables import AttackTables
     from anonlib.measure.case import Case
-    from anonlib.table.schema import Column
+    from anonlib.table.schema import Column, Schema
 
 #: The most comparisons of a person with a released tuple, in one attack.
 MAX_COMPARED = 2 * 10**8
@@ -54,12 +55,12 @@ class AttackMeasure(Measure):
         """The release without the persons held out, and persons of both kinds."""
         return case.attack_tables(self.holdout, self.attempts)
 
-    def affordable(self, case: "Case", tables: "AttackTables", columns: "Sequence[Column]") -> int:
-        """The attempts of each kind that compare persons with all released tuples of some columns
-        in bounded time. Quasi-identifiers have a tuple for each class, of k rows at least; with
-        another column there may be as many tuples as rows."""
+    def affordable(self, case: "Case", n_rows: int, columns: "Sequence[Column]") -> int:
+        """The attempts of each kind that compare persons with all tuples of some columns of
+        released rows in bounded time. Quasi-identifiers have a tuple for each class, of k rows at
+        least; with another column there may be as many tuples as rows."""
         grouped = all(column.role is Role.QUASI_IDENTIFIER for column in columns)
-        n_tuples = max(tables.n_released // (max(case.k, 1) if grouped else 1), 1)
+        n_tuples = max(n_rows // (max(case.k, 1) if grouped else 1), 1)
         return min(self.attempts, max(LEAST_ATTEMPTS, MAX_COMPARED // (2 * n_tuples)))
 
     def draw(
@@ -68,6 +69,7 @@ class AttackMeasure(Measure):
         tables: "AttackTables",
         columns: "Sequence[Column]",
         keep: "Callable[[pa.Table], pa.Table] | None" = None,
+        n_more: int = 0,
     ) -> "Victims":
         """As many persons of both kinds as are affordable.
 
@@ -76,11 +78,23 @@ class AttackMeasure(Measure):
             tables: The release and the persons.
             columns: What persons are compared by.
             keep: Chooses the persons who can be attacked; None for all.
+            n_more: The rows of another release that persons are compared with, too.
         """
-        n = self.affordable(case, tables, columns)
+        n = self.affordable(case, tables.n_released + n_more, columns)
         both = (each if keep is None else keep(each) for each in (tables.members, tables.others))
         members, others = (each.slice(0, n) for each in both)
         return Victims(pa.concat_tables([members, others]), members.num_rows)
+
+
+def find_secrets(schema: "Schema") -> "tuple[Column, ...]":
+    """The columns whose values are to be learned: the sensitive ones, and the target if it has its
+    own privacy model."""
+    return tuple(
+        column
+        for column in predictors(schema, (), "released")
+        if column.role is Role.SENSITIVE
+        or (column.role is Role.TARGET and column.id in schema.protected)
+    )
 
 
 class Victims(NamedTuple):

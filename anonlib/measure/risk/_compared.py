@@ -165,14 +165,16 @@ def _parse_nodes(text: str) -> list[str | None]:
 
 
 def _sets(column: Column, encoding: Encoding, original: Values, released: Values) -> MatchedColumn:
-    """A nominal column that is released as values or as sets."""
+    """A nominal column that is released as values or as sets. Those that only another release has
+    get codes after those of the source."""
     categories = iso(encoding.categories).to_pylist()
-    code: dict[str | None, int] = {text: i for i, text in enumerate(categories)}
-    code[None] = len(categories)
     if column.recoder.releases == "set":
-        sets = [tuple(sorted(code[text] for text in each)) for each in find_elements(released)]
+        found = find_elements(released)
     else:
-        sets = [(code[text],) for text in iso(released).to_pylist()]
+        found = [(text,) for text in iso(released).to_pylist()]
+    every = dict.fromkeys([*categories, None, *(text for each in found for text in each)])
+    code: dict[str | None, int] = {text: i for i, text in enumerate(every)}
+    sets = [tuple(sorted(code[text] for text in each)) for each in found]
     weighted = [tuple((each, 1.0) for each in codes) for codes in sets]
     return _shares(encoding.codes(original).astype(np.int64), weighted, len(code))
 
@@ -208,6 +210,9 @@ def _nodes(column: Column, encoding: Encoding, original: Values, released: Value
     leaf, hierarchy = find_leaves(original, flat)
     number: dict[str | None, int] = {name: i for i, name in enumerate(hierarchy.names)}
     number[None] = -1
-    node = np.array([number[name] for name in released.to_pylist()], np.int64)
+    names = released.to_pylist()
+    if column.hierarchy is None:  # values that only another release has are like no other
+        number = {**dict.fromkeys(names, -2), **number}
+    node = np.array([number[name] for name in names], np.int64)
     distinct, place = np.unique(node, return_inverse=True)
     return MatchedColumn(NodeDistances(leaf, distinct, hierarchy.tree), place)

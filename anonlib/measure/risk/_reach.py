@@ -95,12 +95,10 @@ class Search:
         """float64[p, 2 g + v]. The state of one table."""
         from scipy.sparse import csr_matrix
 
-        matched = [[self._match(c, table) for c in group] for group in self.groups]
-        columns = [[each for each in group if each is not None] for group in matched]
+        columns = [match_rows(g, self.persons, table, self.encodings) for g in self.groups]
         pairs = self.pair_payload(self.persons, table) if self.pair_payload else None
         every = [*(each for group in columns for each in group), *([pairs] if pairs else [])]
-        place = _number([each.place for each in every], table.num_rows)
-        _, first, tuple_of = np.unique(place, return_index=True, return_inverse=True)
+        first, tuple_of = find_tuples(every, table.num_rows)
         rows = np.bincount(tuple_of).astype(np.float64)
         totals = self._totals(table, tuple_of)
         p, g = self.persons.num_rows, len(self.groups)
@@ -108,7 +106,7 @@ class Search:
         size = max(1, CHUNK // len(first))
         for start in range(0, p, size):
             chunk = slice(start, min(p, start + size))
-            near = [_near(group, first, chunk) for group in columns]
+            near = [find_near(group, first, chunk) for group in columns]
             for i, (distance, nearest) in enumerate(near):
                 state[chunk, i], state[chunk, g + i] = distance, nearest @ rows
             both = np.logical_and.reduce([nearest for _, nearest in near])
@@ -118,15 +116,6 @@ class Search:
                 its = np.rint(pairs.distances.squared(chunk) / STEP)[:, pairs.place[first]]
                 state[chunk, 2 * g] = (both * rows * its).sum(axis=1) * STEP
         return state
-
-    def _match(self, column: Column, table: pa.Table) -> MatchedColumn | None:
-        original = as_one_array(self.persons.column(column.id))
-        released, index = encode_distinct(as_one_array(table.column(column.id)))
-        if column.role is Role.QUASI_IDENTIFIER:
-            found = match_column(column, self.encodings[column.id], original, released)
-        else:
-            found = match_plain(column, original, released)
-        return found and MatchedColumn(found.distances, found.place[index])
 
     def _totals(self, table: pa.Table, tuple_of: Ints) -> Sparse:
         """csr_matrix[tuples, v]. The sums of the payload by tuple."""
@@ -138,7 +127,30 @@ class Search:
         return of_tuples @ (every if self.payload is None else self.payload(table))
 
 
-def _near(group: Sequence[MatchedColumn], first: Ints, chunk: slice) -> tuple[Floats, Bools]:
+def match_rows(
+    columns: Sequence[Column],
+    persons: pa.Table,
+    table: pa.Table,
+    encodings: Mapping[str, Encoding],
+) -> list[MatchedColumn]:
+    """The columns in which persons and released rows are compared, without those that are not."""
+    matched = (_match(column, persons, table, encodings) for column in columns)
+    return [each for each in matched if each is not None]
+
+
+def _match(
+    column: Column, persons: pa.Table, table: pa.Table, encodings: Mapping[str, Encoding]
+) -> MatchedColumn | None:
+    original = as_one_array(persons.column(column.id))
+    released, index = encode_distinct(as_one_array(table.column(column.id)))
+    if column.role is Role.QUASI_IDENTIFIER:
+        found = match_column(column, encodings[column.id], original, released)
+    else:
+        found = match_plain(column, original, released)
+    return found and MatchedColumn(found.distances, found.place[index])
+
+
+def find_near(group: Sequence[MatchedColumn], first: Ints, chunk: slice) -> tuple[Floats, Bools]:
     """The least squared distance of each person of a chunk, and which tuples have it.
 
     first: int64[t]. A row of each tuple.
@@ -155,13 +167,14 @@ def _near(group: Sequence[MatchedColumn], first: Ints, chunk: slice) -> tuple[Fl
     return least * STEP, near
 
 
-def _number(places: Sequence[Ints], n: int) -> Ints:
-    """int64[n]. Rows with equal places in all columns get the same number."""
+def find_tuples(columns: Sequence[MatchedColumn], n: int) -> tuple[Ints, Ints]:
+    """The distinct tuples of n rows: int64[t], a row of each; and int64[n], the tuple of each row.
+    Rows with equal places in all columns are one."""
     number = np.zeros(n, np.int64)
-    for place in places:
-        both = number * (int(place.max(initial=0)) + 1) + place
+    for column in columns:
+        both = number * (int(column.place.max(initial=0)) + 1) + column.place
         number = np.unique(both, return_inverse=True)[1]
-    return number
+    return np.unique(number, return_index=True, return_inverse=True)[1:]
 
 
 def _empty(p: int, g: int, v: int) -> Floats:

@@ -8,10 +8,10 @@ from pydantic import Field
 from anonlib.measure import Figure, Findings, Subjects
 from anonlib.measure.attempts import Attempts
 from anonlib.measure.features import predictors
-from anonlib.measure.risk._attack import AttackMeasure
+from anonlib.measure.risk._attack import AttackMeasure, find_secrets
 from anonlib.measure.risk._guesses import MOST_VALUES, ValueGuess, keep_present, make_guess
 from anonlib.measure.risk._reach import Search
-from anonlib.table.schema import Column, Role
+from anonlib.table.schema import Column
 
 if TYPE_CHECKING:
     from anonlib.measure.attack_tables import AttackTables
@@ -46,17 +46,11 @@ class Inference(AttackMeasure):
     )
 
     def measure(self, case: "Case") -> Findings:
-        schema = case.schema
-        secrets = [
-            column
-            for column in predictors(schema, (), "released")
-            if column.role is Role.SENSITIVE
-            or (column.role is Role.TARGET and column.id in schema.protected)
-        ]
+        secrets = find_secrets(case.schema)
         if not secrets:
             return self.nothing("no sensitive column is released")
         names = [column.name for column in secrets]
-        known = predictors(schema, (), "quasi_identifiers")
+        known = predictors(case.schema, (), "quasi_identifiers")
         if not known:
             return self.nothing("there is no quasi-identifier to guess from", names)
         tables = self.tables(case)

@@ -1,4 +1,4 @@
-"""Reads the table of a population, as a measure compares a release with."""
+"""Reads another table that a measure compares a release with: a population, another release."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -6,6 +6,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.types import ArrayType, StructType
 
 from anonlib.config.model import SourceSection
 from anonlib.errors import ConfigError, InputError, Problem, StorageError
@@ -14,10 +15,8 @@ from anonlib.source import read_plain, read_source, rename_columns, require_read
 from anonlib.spark.translation import translate_errors
 from anonlib.spark.values import spark_type
 
-_WHERE = "measure population"
 
-
-def require_populations(spark: SparkSession, measures: Sequence[Measure]) -> None:
+def require_other_tables(spark: SparkSession, measures: Sequence[Measure]) -> None:
     """Opens the tables that measures read besides the source: a run would else work for nothing.
 
     Raises:
@@ -38,36 +37,44 @@ def require_populations(spark: SparkSession, measures: Sequence[Measure]) -> Non
             raise type(error)(f"{where}.{error}") from None
 
 
-def open_population(
+def open_other_table(
     spark: SparkSession,
     source: Mapping[str, Any],
     columns: Mapping[str, tuple[str, pa.DataType]],
     missing_tokens: tuple[str, ...],
+    where: str,
 ) -> DataFrame:
-    """The rows of a population, with the columns of a release.
+    """The rows of another table, with columns of a release.
 
     Args:
         spark: The session.
         source: The table, as a config's `source`.
         columns: By id: the column of the table, and the type that its values are read as.
         missing_tokens: Texts that mean a missing value.
+        where: The measure, for errors.
 
     Raises:
-        ConfigError: The table lacks a column.
+        ConfigError: The table lacks a column, or an array or a struct has another type.
         InputError: Values can't be read as their type. The text says how many.
     """
     section = SourceSection(**source)
-    with translate_errors(_WHERE, permission_error=InputError):
+    with translate_errors(where, permission_error=InputError):
         frame, _ = read_source(spark, section, {name for name, _ in columns.values()})
         named, raw = rename_columns(frame, section.where, {})
         places = {name: f"c{i}" for i, name in enumerate(named.columns)}
         if missing := [name for name, _ in columns.values() if name not in places]:
-            text = f"the population has no column {', '.join(missing)}"
-            raise ConfigError([Problem(f"{_WHERE}: columns", text)])
+            text = f"the table has no column {', '.join(missing)}"
+            raise ConfigError([Problem(f"{where}: columns", text)])
         casts, names, values = {}, {}, []
         for id, (name, type) in columns.items():
-            wanted = spark_type(type).simpleString()
-            if raw.schema[places[name]].dataType.simpleString() != wanted:
+            wanted, there = spark_type(type).simpleString(), raw.schema[places[name]].dataType
+            if there.simpleString() != wanted:
+                if pa.types.is_nested(type) or isinstance(there, (ArrayType, StructType)):
+                    text = (
+                        f"the column {name} is {there.simpleString()} there, and {wanted} here; "
+                        "`columns` names the quasi-identifiers that agree"
+                    )
+                    raise ConfigError([Problem(f"{where}: columns", text)])
                 casts[places[name]] = wanted
             names[places[name]] = name
             value = read_plain(F.col(places[name]), casts.get(places[name]), type)

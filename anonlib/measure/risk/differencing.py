@@ -1,0 +1,142 @@
+"""An attack: learns from two releases together what neither tells alone."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+import numpy as np
+from pydantic import Field
+
+from anonlib.arrays import Ints
+from anonlib.measure import Figure, Findings, Subjects
+from anonlib.measure.attempts import Attempts
+from anonlib.measure.features import predictors
+from anonlib.measure.risk._attack import AttackMeasure, Victims, find_secrets
+from anonlib.measure.risk._candidates import MOST_CANDIDATES, Candidates, Fold, number_values
+from anonlib.measure.risk._guesses import keep_present
+from anonlib.table.schema import Column, Role
+
+if TYPE_CHECKING:
+    from anonlib.measure.attack_tables import AttackTables
+    from anonlib.measure.case import Case, OtherRelease
+
+
+class Differencing(AttackMeasure):
+    """How often this release and another one tell a sensitive value that neither tells alone.
+
+    For each sensitive column, and for the target if it has its own privacy model: an attacker knows
+    the quasi-identifiers of persons and has both releases. Of each, the candidates of a person are
+    the different values of the rows nearest to the person, a missing value among them. The attack
+    succeeds if each release leaves two candidates or more, both have just one candidate in common,
+    and this is the person's own value. What one release tells alone is a matter of `inference` and
+    `disclosure`.
+
+    The attack is made on this release itself, not on one without the persons held out, since it
+    depends on who shares a class in both. The control is made on persons held out, by the other
+    release and one like this without them. So `risk` is what this release adds for the persons in
+    it, given that the other one is out. For the same release once more the attack finds nothing.
+
+    Distances are those of the measure `linkage`. Where intervals, sets and nodes hold the values
+    of a person, the distance is 0: if nothing is missing, the nearest rows are just those that can
+    be the person's. Of released numbers and categories they are the nearest. The other release must
+    have the sensitive columns as they are here, and the quasi-identifiers by the same recoders and
+    hierarchies; if only some, name these as `columns`. A person of whom a release leaves more than
+    MOST_CANDIDATES candidates counts as a failure, and so does a suppressed person as a rule. Other
+    columns that both releases have, such as insensitive ones, are not compared, and neither are
+    several sensitive columns together. So the attack finds less than an attacker could.
+    Cost: for each column one pass over this release, one over that without the persons held out,
+    and one over the other release; each compares bounded numbers of persons with its classes.
+    """
+
+    type: ClassVar[str] = "differencing"
+    subjects: ClassVar[Subjects] = "columns"
+    reference: ClassVar[str] = (
+        "S. R. Ganta, S. P. Kasiviswanathan, A. Smith, Composition attacks and auxiliary "
+        "information in data privacy, KDD 2008, section 2 (intersection attack)"
+    )
+    source: dict[str, Any] = Field(
+        description="the other release, with the fields of the config's `source`"
+    )
+    columns: tuple[str, ...] = Field(
+        default=(),
+        description="quasi-identifiers that the other release has in the same form; empty: all",
+    )
+
+    @property
+    def named_columns(self) -> Mapping[str, tuple[Role, ...]]:
+        return dict.fromkeys(self.columns, (Role.QUASI_IDENTIFIER,))
+
+    @property
+    def other_source(self) -> Mapping[str, Any]:
+        return self.source
+
+    def measure(self, case: "Case") -> Findings:
+        secrets = find_secrets(case.schema)
+        if not secrets:
+            return self.nothing("no sensitive column is released")
+        names = [column.name for column in secrets]
+        known = predictors(case.schema, (), "quasi_identifiers")
+        shared = tuple(c for c in known if not self.columns or c.name in self.columns)
+        if not shared:
+            return self.nothing("there is no quasi-identifier to compare by", names)
+        other = case.open_release(self.source, (*shared, *secrets))
+        tables = self.tables(case)
+        if not tables.n_released or not other.n:
+            return self.nothing("one of both releases has no rows", names)
+        releases = _Releases(case, tables, known, other, shared)
+        figures: list[Figure] = []
+        for secret in secrets:
+            figures += self._attack(releases, secret)
+        return Findings(tuple(figures))
+
+    def _attack(self, releases: "_Releases", secret: Column) -> tuple[Figure, ...]:
+        case, tables, other = releases.case, releases.tables, releases.other
+        keep = partial(keep_present, secret)
+        persons = self.draw(case, tables, releases.known, keep, n_more=other.n)
+        if not persons.table.num_rows:
+            return Attempts(0, 0, 0, 0).figures(secret.name)
+        ours = releases.find(secret, persons)
+        encodings = {
+            column.id: replace(case.encodings[column.id], missing=True)  # there may be some
+            for column in releases.shared
+        }
+        theirs = Candidates(persons.table, releases.shared, secret, encodings).find(other.fold)
+        own = number_values(secret, persons.table).tolist()
+        right = [are_told(*each) for each in zip(ours, theirs, own, strict=True)]
+        return persons.attempts(np.array(right)).figures(secret.name)
+
+
+class _Releases(NamedTuple):
+    """Both releases, and the quasi-identifiers that an attacker compares in each."""
+
+    case: "Case"
+    tables: "AttackTables"
+    known: tuple[Column, ...]
+    other: "OtherRelease"
+    shared: tuple[Column, ...]
+
+    def find(self, secret: Column, persons: Victims) -> list[Ints]:
+        """The candidates of the persons in this release, and of those held out in one without
+        them."""
+        both = persons.table.slice(0, persons.n_members), persons.table.slice(persons.n_members)
+        folds: tuple[Fold, Fold] = (
+            partial(self.case.fold, released=True),
+            self.tables.fold_released,
+        )
+        return [
+            each
+            for table, fold in zip(both, folds, strict=True)
+            if table.num_rows
+            for each in Candidates(table, self.known, secret, self.case.encodings).find(fold)
+        ]
+
+
+def are_told(ours: Ints, theirs: Ints, own: int) -> bool:
+    """Whether two releases together tell the value of a person, and neither does alone.
+
+    ours, theirs: The candidates by each, as `Candidates.find` has them. own: The value.
+    """
+    if not all(1 < len(each) <= MOST_CANDIDATES for each in (ours, theirs)):
+        return False
+    return bool(np.array_equal(np.intersect1d(ours, theirs), [own]))
