@@ -220,11 +220,11 @@ MEASURES: list[dict[str, Any]] = [
 def test_same_figures(spark: SparkSession, tmp_path: Path) -> None:
     """Measures of a release in memory draw the persons that Spark draws, and count the same."""
     parquet.write_table(people(), tmp_path / "people.parquet")
-    chosen = config(
-        tmp_path,
-        evaluate={"measures": MEASURES},
-        recode={"continuous": "interval", "nominal": "set"},
-    )
+    forms = {"recode": {"continuous": "interval", "nominal": "set"}}
+    before = tmp_path / "before.parquet"
+    anonlib.anonymize(people(), config(tmp_path, seed=6, **forms)).to_parquet(before)
+    other = {"type": "differencing", "source": {"format": "parquet", "path": str(before)}}
+    chosen = config(tmp_path, evaluate={"measures": [*MEASURES, other]}, **forms)
     in_memory = anonlib.anonymize(people(), chosen).evaluation
     source = {"format": "parquet", "path": str(tmp_path / "people.parquet")}
     in_spark = anonlib.evaluate({**chosen, "source": source}, trial=True).evaluation
@@ -236,5 +236,6 @@ def test_same_figures(spark: SparkSession, tmp_path: Path) -> None:
     )
     assert found.keys() == expected.keys()
     assert len(found) > 60
+    assert found["differencing", "attack_rate", "illness"][0]
     for key, (value, note) in found.items():
         assert (value, note) == (pytest.approx(expected[key][0], rel=1e-9), expected[key][1]), key
