@@ -37,11 +37,11 @@ def read_release(source: Mapping[str, Any], columns: Sequence[Column]) -> pa.Tab
     return pa.table({column.id: _read_column(found, column) for column in columns})
 
 
-def _read_column(found: pa.Table, column: Column) -> pa.Array:
-    if column.name not in found.column_names:
+def _read_column(table: pa.Table, column: Column) -> pa.Array:
+    if column.name not in table.column_names:
         text = f"the table has no column {column.name}"
         raise ConfigError([Problem(f"{_WHERE}: columns", text)])
-    values, wanted = found.column(column.name).combine_chunks(), column.released_type
+    values, wanted = table.column(column.name).combine_chunks(), column.released_type
     try:
         return values.cast(wanted)
     except pa.ArrowException:  # its text may hold a value

@@ -173,7 +173,7 @@ class _Points:
         return "; ".join(filter(None, [models, attack, not_attacked])) or NOT_COVERED
 
     def _say_tests(self) -> str:
-        attacks = [*ATTACKS, "membership", "downcoding", "linkage", "disclosure"]
+        attacks = [*ATTACKS, "membership", "downcoding", "differencing", "linkage", "disclosure"]
         return ", ".join(spoken(a) for a in attacks if a in self._measures) or NOT_COVERED
 
     def _say_practices(self) -> str:

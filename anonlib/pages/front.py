@@ -26,7 +26,7 @@ _REGULATORS = "EMA Policy 0070 and Health Canada"
 #: Most of any figure of utility, and whose that is.
 _MOST_LOSS, _OURS = 0.1, "anonlib's default"
 #: The attacks with a control, whose figure `risk` is judged.
-_ATTACKS = ("singling_out", "linkability", "inference", "membership")
+_ATTACKS = ("singling_out", "linkability", "inference", "membership", "differencing")
 
 
 @dataclass(frozen=True)

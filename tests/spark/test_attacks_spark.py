@@ -1,14 +1,19 @@
 """Attacks on Spark: persons are drawn, tables are read, and figures are those in memory."""
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 
+from anonlib.errors import ConfigError
 from anonlib.measure.attack_tables import OUT, PERSON, ROW
+from anonlib.measure.attempts import estimate_rate
+from anonlib.measure.risk.differencing import Differencing
 from anonlib.measure.risk.inference import Inference
 from anonlib.measure.risk.singling_out import SinglingOut
 from tests.attack_tables import MemoryTables, figures_of
@@ -77,3 +82,29 @@ def test_attacks_in_spark_are_those_in_memory(spark: SparkSession) -> None:
         ours = figures_of(measure(attempts=40).measure(case))
         assert all(value is not None for value in ours.values())
         assert ours == figures_of(measure(attempts=40).measure(same))
+
+
+def test_another_release_must_have_the_columns_in_the_same_form(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    case = make_case(spark, CONFIG, people(), along("c1", 6))
+    named = {column.id: column.name for column in case.schema.released}
+    before = case.released.select(*(F.col(id).alias(name) for id, name in named.items()))
+    before.write.format("delta").save(str(tmp_path / "before"))
+    before.withColumn("age", F.col("age.lower")).write.parquet(str(tmp_path / "ends"))
+    before.drop("illness").write.parquet(str(tmp_path / "bare"))
+
+    def find(kind: str, name: str) -> dict[tuple[str, str], float | None]:
+        source = {"format": kind, "path": str(tmp_path / name)}
+        return figures_of(Differencing(attempts=40, source=source).measure(case))
+
+    found = find("delta", "before")
+    assert found["attempts", "illness"] == 40
+    assert found["attack_rate", "illness"] == pytest.approx(estimate_rate(0, 40).value)
+    for name, text in (
+        ("ends", "the column age is double there, and struct<lower:double,upper:double> here"),
+        ("bare", "the table has no column illness"),
+    ):
+        with pytest.raises(ConfigError) as caught:
+            find("parquet", name)
+        assert f"measure differencing: columns: {text}" in str(caught.value)

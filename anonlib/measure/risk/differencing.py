@@ -53,7 +53,7 @@ class Differencing(AttackMeasure):
     subjects: ClassVar[Subjects] = "columns"
     reference: ClassVar[str] = (
         "S. R. Ganta, S. P. Kasiviswanathan, A. Smith, Composition attacks and auxiliary "
-        "information in data privacy, KDD 2008, section 2 (intersection attack)"
+        "information in data privacy, KDD 2008 (intersection attack)"
     )
     source: dict[str, Any] = Field(
         description="the other release, with the fields of the config's `source`"
@@ -77,14 +77,14 @@ class Differencing(AttackMeasure):
             return self.nothing("no sensitive column is released")
         names = [column.name for column in secrets]
         known = predictors(case.schema, (), "quasi_identifiers")
-        shared = tuple(c for c in known if not self.columns or c.name in self.columns)
-        if not shared:
+        common = tuple(c for c in known if not self.columns or c.name in self.columns)
+        if not common:
             return self.nothing("there is no quasi-identifier to compare by", names)
-        other = case.open_release(self.source, (*shared, *secrets))
+        other = case.open_release(self.source, (*common, *secrets))
         tables = self.tables(case)
         if not tables.n_released or not other.n:
             return self.nothing("one of both releases has no rows", names)
-        releases = _Releases(case, tables, known, other, shared)
+        releases = _Releases(case, tables, known, other, common)
         figures: list[Figure] = []
         for secret in secrets:
             figures += self._attack(releases, secret)
@@ -99,9 +99,9 @@ class Differencing(AttackMeasure):
         ours = releases.find(secret, persons)
         encodings = {
             column.id: replace(case.encodings[column.id], missing=True)  # there may be some
-            for column in releases.shared
+            for column in releases.common
         }
-        theirs = Candidates(persons.table, releases.shared, secret, encodings).find(other.fold)
+        theirs = Candidates(persons.table, releases.common, secret, encodings).find(other.fold)
         own = number_values(secret, persons.table).tolist()
         right = [are_told(*each) for each in zip(ours, theirs, own, strict=True)]
         return persons.attempts(np.array(right)).figures(secret.name)
@@ -114,7 +114,7 @@ class _Releases(NamedTuple):
     tables: "AttackTables"
     known: tuple[Column, ...]
     other: "OtherRelease"
-    shared: tuple[Column, ...]
+    common: tuple[Column, ...]
 
     def find(self, secret: Column, persons: Victims) -> list[Ints]:
         """The candidates of the persons in this release, and of those held out in one without

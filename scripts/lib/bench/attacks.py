@@ -5,13 +5,15 @@
 
 `mdav` and `mondrian` release centroids, medians and modes, `peel` releases nodes of hierarchies (of
 Adult: conf/adult_hierarchies.yaml with the occupation as sensitive; of other tables: the value or
-the root). `raw` is the table as it is. Tables have at most `--rows` rows; Adult is whole.
+the root). `raw` is the table as it is. The other release of `differencing` is that of the same
+kernel with 2 k. Tables have at most `--rows` rows; Adult is whole.
 """
 
 import argparse
 import sys
 import time
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,13 +25,15 @@ sys.path.insert(0, str(Path(__file__).parents[3]))
 sys.path.insert(0, str(Path(__file__).parent))
 from kernels import DATA
 
+import anonlib
 from anonlib.measure import Measure
+from anonlib.measure.risk.differencing import Differencing
 from anonlib.measure.risk.downcoding import Downcoding
 from anonlib.measure.risk.inference import Inference
 from anonlib.measure.risk.linkability import Linkability
 from anonlib.measure.risk.membership import Membership
 from anonlib.measure.risk.singling_out import SinglingOut
-from tests.attack_tables import as_it_is, figures_of, make_case
+from tests.attack_tables import as_it_is, by_engine, figures_of, make_case
 
 HOME = Path(__file__).parents[3]
 #: Of census_income_kdd: quasi-identifiers by scale; major_occupation_code is sensitive.
@@ -110,21 +114,15 @@ def measure(name: str, given: argparse.Namespace) -> Iterator[tuple[str, ...]]:
         Inference(attempts=n),
         Membership(attempts=n),
         Downcoding(attempts=n),
+        Differencing(attempts=n, source={"format": "delta", "path": "unused/other"}),
     )
     for kernel, nodes in KERNELS.items():
         table, config = TABLES[name](nodes, given.rows)
         # The raw tables of mdav and mondrian are the same.
         for k in ([] if kernel == "mondrian" else [1]) + given.k:
-            chosen = config | {
-                "source": {"format": "parquet", "path": "unused/source"},
-                "privacy": {"models": [{"type": "k_anonymity", "k": max(k, 2)}]},
-                "kernel": {"type": kernel},
-                "release": {"path": "unused/release"},
-                "seed": 7,
-            }
-            for key in ("evaluate", "gates"):
-                chosen.pop(key, None)
-            case = make_case(table, chosen, as_it_is if k == 1 else None)
+            case = make_case(table, choose(config, kernel, k), as_it_is if k == 1 else None)
+            other = as_it_is if k == 1 else by_engine(anonlib.parse(choose(config, kernel, 2 * k)))
+            case = replace(case, other=other(case.rows))
             cells = [f"{'raw' if k == 1 else k}"]
             begun = time.process_time()
             for each in measures:
@@ -136,6 +134,18 @@ def measure(name: str, given: argparse.Namespace) -> Iterator[tuple[str, ...]]:
             label = f"`{kernel}`" if k > 1 else "`peel`'s columns" if nodes else "all columns"
             print(f"{name} {kernel} {k}: {time.process_time() - begun:.0f} s", file=sys.stderr)
             yield label, *cells
+
+
+def choose(config: dict[str, Any], kernel: str, k: int) -> dict[str, Any]:
+    """The config with a kernel and a k, without measures."""
+    chosen = config | {
+        "source": {"format": "parquet", "path": "unused/source"},
+        "privacy": {"models": [{"type": "k_anonymity", "k": max(k, 2)}]},
+        "kernel": {"type": kernel},
+        "release": {"path": "unused/release"},
+        "seed": 7,
+    }
+    return {key: value for key, value in chosen.items() if key not in ("evaluate", "gates")}
 
 
 def show(found: Mapping[tuple[str, str], float | None], of: str) -> str:
@@ -157,6 +167,7 @@ def main() -> None:
     given = parser.parse_args()
     heads = ["kernel", "k", "singling out, several columns", "singling out, one column"]
     heads += ["linkability", "inference", "membership", "downcoding, worst column"]
+    heads += ["differencing"]
     for name in given.tables:
         print(f"\n{name}\n\n| {' | '.join(heads)} |\n|{' --- |' * len(heads)}")
         for cells in measure(name, given):
