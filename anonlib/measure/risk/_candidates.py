@@ -20,6 +20,8 @@ from anonlib.table.schema import Column
 
 #: A pass over a release: `Case.fold` of it.
 Fold: TypeAlias = Callable[[Sequence[str], Count, Merge], States]
+#: The forms of which a released value stands for a region.
+REGIONS = ("interval", "set", "node")
 #: The most values that are told apart for one person.
 MOST_CANDIDATES = 100
 #: The number of a missing value. Others are hashes of HASH_BYTES bytes, which float64 holds.
@@ -33,10 +35,12 @@ _STATE = "candidates"
 class Candidates:
     """A search for the values of a column that are possible for persons.
 
+    Distances are those of the measure `linkage`. If all columns are released as regions, only rows
+    whose regions hold the person's values are near, at the distance 0. Otherwise the nearest are.
+
     Attributes:
         persons: p original rows.
-        known: The quasi-identifiers that an attacker compares, with the distances of the measure
-            `linkage`. A region that holds a person's value is at the distance 0.
+        known: The quasi-identifiers that an attacker compares.
         secret: The column.
         encodings: The encodings of the quasi-identifiers, by id.
     """
@@ -47,14 +51,16 @@ class Candidates:
     encodings: Mapping[str, Encoding]
 
     def find(self, fold: Fold) -> list[Ints]:
-        """For each person int64[v], the numbers of the different values of the nearest rows,
-        ascending: all, or the MOST_CANDIDATES + 1 least. Without rows there are none.
+        """For each person int64[v], the numbers of the different values of the near rows,
+        ascending: all, or the MOST_CANDIDATES + 1 least.
 
         Cost: one pass; O(persons classes) for each column, where classes are counted anew in each
         task.
         """
         ids = [*(column.id for column in self.known), self.secret.id]
         found = fold(ids, self._count, _merge)[_STATE].reshape(-1, 3)
+        if all(column.recoder.releases in REGIONS for column in self.known):
+            found = found[found[:, 1] == 0]
         starts = np.searchsorted(found[:, 0], np.arange(1, self.persons.num_rows))
         return np.split(found[:, 2].astype(np.int64), starts)
 

@@ -27,24 +27,24 @@ class Differencing(AttackMeasure):
 
     For each sensitive column, and for the target if it has its own privacy model: an attacker knows
     the quasi-identifiers of persons and has both releases. Of each, the candidates of a person are
-    the different values of the rows nearest to the person, a missing value among them. The attack
-    succeeds if each release leaves two candidates or more, both have just one candidate in common,
-    and this is the person's own value. What one release tells alone is a matter of `inference` and
-    `disclosure`.
+    the different values of the rows that can be the person's, a missing value among them. If all
+    quasi-identifiers are released as intervals, sets and nodes, these are the rows that hold the
+    person's values; a missing number is in no range. Otherwise they are the nearest rows, by the
+    distances of the measure `linkage`. The attack succeeds if each release leaves two candidates or
+    more, both have just one candidate in common, and this is the person's own value. What one
+    release tells alone is a matter of `inference` and `disclosure`.
 
     The attack is made on this release itself, not on one without the persons held out, since it
     depends on who shares a class in both. The control is made on persons held out, by the other
     release and one like this without them. So `risk` is what this release adds for the persons in
     it, given that the other one is out. For the same release once more the attack finds nothing.
 
-    Distances are those of the measure `linkage`. Where intervals, sets and nodes hold the values
-    of a person, the distance is 0: if nothing is missing, the nearest rows are just those that can
-    be the person's. Of released numbers and categories they are the nearest. The other release must
-    have the sensitive columns as they are here, and the quasi-identifiers by the same recoders and
-    hierarchies; if only some, name these as `columns`. A person of whom a release leaves more than
-    MOST_CANDIDATES candidates counts as a failure, and so does a suppressed person as a rule. Other
-    columns that both releases have, such as insensitive ones, are not compared, and neither are
-    several sensitive columns together. So the attack finds less than an attacker could.
+    The other release must have the sensitive columns as they are here, and the quasi-identifiers by
+    the same recoders and hierarchies; if only some, name these as `columns`. A person of whom a
+    release leaves more than MOST_CANDIDATES candidates counts as a failure, and so does a
+    suppressed person as a rule. Other columns that both releases have, such as insensitive ones,
+    are not compared, and neither are several sensitive columns together. So the attack finds less
+    than an attacker could.
     Cost: for each column one pass over this release, one over that without the persons held out,
     and one over the other release; each compares bounded numbers of persons with its classes.
     """
