@@ -125,6 +125,7 @@ def test_attacks_that_were_made() -> None:
     gates = [{"gate": "inference.risk at most 0.5", "passed": True, "found": "x"}]
     measures["disclosure"] = reports.findings([reports.figure("certain", 0.996, "diagnosis")])
     measures["fairness"] = reports.findings([reports.figure("worst_loss", 0.4, "sex: women")])
+    measures |= attack("differencing", ("diagnosis", 0.02, 0.01, 0.04))
     found = facts(evaluation={"measures": measures, "gates": gates})
     risks = texts(found, "Three risks")
     assert risks["singling out"] == "0.12 of 2,000 attempts | 0.1 | 0.02, 0.01 to 0.04 | no gate"
@@ -137,7 +138,7 @@ def test_attacks_that_were_made() -> None:
     assert wp216["3 singling out"] == "k = 10; attacked, see three risks"
     assert wp216["3 linkability"] == "not covered"
     assert texts(found, "Annex: ISO/IEC")["8.2.3 adversarial testing"] == (
-        "singling out, inference, disclosure"
+        "singling out, inference, differencing, disclosure"
     )
     nothing = facts(evaluation={"measures": {"linkability": reports.findings([])}, "gates": []})
     assert texts(nothing, "Annex: Opinion 05/2014")["3 linkability"] == "not covered"

@@ -124,6 +124,8 @@ class TestRisks:
         found = risk(record, ATTACKED)
         assert (found.state, found.value) == ("look", 0.2)
         assert "0.2 of inference (income)" in found.reason
+        own["differencing"] = reports.findings([reports.figure("risk", 0.3, "income")])
+        assert "0.3 of differencing (income)" in risk(record, ATTACKED).reason
         assert risk(reports.unevaluated(), ATTACKED).reason == "Not measured."
 
 
