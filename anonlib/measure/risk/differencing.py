@@ -39,12 +39,12 @@ class Differencing(AttackMeasure):
     release and one like this without them. So `risk` is what this release adds for the persons in
     it, given that the other one is out. For the same release once more the attack finds nothing.
 
-    The other release must have the sensitive columns as they are here, and the quasi-identifiers by
-    the same recoders and hierarchies; if only some, name these as `columns`. A person of whom a
-    release leaves more than MOST_CANDIDATES candidates counts as a failure, and so does a
-    suppressed person as a rule. Other columns that both releases have, such as insensitive ones,
-    are not compared, and neither are several sensitive columns together. So the attack finds less
-    than an attacker could.
+    The other release must have the sensitive columns as they are here, the quasi-identifiers by the
+    same recoders and hierarchies, and no category of an ordinal one that the source lacks; if only
+    some are so, name these as `columns`. A person of whom a release leaves more than
+    MOST_CANDIDATES candidates counts as a failure, and so does a suppressed person as a rule. Other
+    columns that both releases have, such as insensitive ones, are not compared, and neither are
+    several sensitive columns together. So the attack finds less than an attacker could.
     Cost: for each column one pass over this release, one over that without the persons held out,
     and one over the other release; each compares bounded numbers of persons with its classes.
     """

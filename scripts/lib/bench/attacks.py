@@ -1,12 +1,12 @@
 """Attacks and their controls by kernel and k, in memory: Markdown tables of risks and intervals.
 
     scripts/bench attacks [--tables adult census generator] [--k 2 5 10 50] [--attempts 2000]
-        [--rows 20000]
+        [--rows 20000] [--differencing]
 
 `mdav` and `mondrian` release centroids, medians and modes, `peel` releases nodes of hierarchies (of
 Adult: conf/adult_hierarchies.yaml with the occupation as sensitive; of other tables: the value or
-the root). `raw` is the table as it is. The other release of `differencing` is that of the same
-kernel with 2 k. Tables have at most `--rows` rows; Adult is whole.
+the root). `raw` is the table as it is. Tables have at most `--rows` rows; Adult is whole.
+`--differencing` attacks pairs of releases instead, with values and with intervals and sets.
 """
 
 import argparse
@@ -14,6 +14,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -102,6 +103,17 @@ def plain(scales: dict[str, str], secret: str, nodes: bool) -> dict[str, Any]:
 
 
 TABLES = {"adult": adult, "census": census, "generator": generator}
+#: Of `--differencing`: the kernels of both releases, and how many times k the other one has.
+PAIRS = (
+    ("mdav", "mondrian", 1),
+    ("mdav", "mdav", 2),
+    ("mondrian", "mondrian", 2),
+    ("peel", "peel", 2),
+)
+FORMS = {
+    "values": {},
+    "intervals and sets": {"continuous": "interval", "ordinal": "interval", "nominal": "set"},
+}
 KERNELS = {"mdav": False, "mondrian": False, "peel": True}
 
 
@@ -114,15 +126,12 @@ def measure(name: str, given: argparse.Namespace) -> Iterator[tuple[str, ...]]:
         Inference(attempts=n),
         Membership(attempts=n),
         Downcoding(attempts=n),
-        Differencing(attempts=n, source={"format": "delta", "path": "unused/other"}),
     )
     for kernel, nodes in KERNELS.items():
         table, config = TABLES[name](nodes, given.rows)
         # The raw tables of mdav and mondrian are the same.
         for k in ([] if kernel == "mondrian" else [1]) + given.k:
             case = make_case(table, choose(config, kernel, k), as_it_is if k == 1 else None)
-            other = as_it_is if k == 1 else by_engine(anonlib.parse(choose(config, kernel, 2 * k)))
-            case = replace(case, other=other(case.rows))
             cells = [f"{'raw' if k == 1 else k}"]
             begun = time.process_time()
             for each in measures:
@@ -134,6 +143,26 @@ def measure(name: str, given: argparse.Namespace) -> Iterator[tuple[str, ...]]:
             label = f"`{kernel}`" if k > 1 else "`peel`'s columns" if nodes else "all columns"
             print(f"{name} {kernel} {k}: {time.process_time() - begun:.0f} s", file=sys.stderr)
             yield label, *cells
+
+
+def difference(name: str, given: argparse.Namespace) -> Iterator[tuple[str, ...]]:
+    """The cells of a row of figures for each pair of releases and form of their values."""
+    attack = Differencing(attempts=given.attempts, source={"format": "delta", "path": "unused"})
+    for (kernel, other, times), (form, recode) in product(PAIRS, FORMS.items()):
+        nodes = KERNELS[kernel]
+        if nodes and recode:
+            continue
+        table, config = TABLES[name](nodes, given.rows)
+        config = {**config, "recode": {**config.get("recode", {}), **recode}}
+        cells = [f"`{kernel}`, k", f"`{other}`, {'' if times == 1 else times}k"]
+        cells.append("nodes" if nodes else form)
+        for k in given.k:
+            case = make_case(table, choose(config, kernel, k))
+            chosen = anonlib.parse(choose(config, other, times * k))
+            case = replace(case, other=by_engine(chosen)(case.rows))
+            found = figures_of(case.findings(attack))
+            cells.append(show(found, next(of for _, of in found)))
+        yield tuple(cells)
 
 
 def choose(config: dict[str, Any], kernel: str, k: int) -> dict[str, Any]:
@@ -164,13 +193,15 @@ def main() -> None:
     parser.add_argument("--k", nargs="+", type=int, default=[2, 5, 10, 50])
     parser.add_argument("--attempts", type=int, default=2000)
     parser.add_argument("--rows", type=int, default=20_000)
+    parser.add_argument("--differencing", action="store_true")
     given = parser.parse_args()
     heads = ["kernel", "k", "singling out, several columns", "singling out, one column"]
     heads += ["linkability", "inference", "membership", "downcoding, worst column"]
-    heads += ["differencing"]
+    if given.differencing:
+        heads = ["this release", "the other one", "released as", *(f"k = {k}" for k in given.k)]
     for name in given.tables:
         print(f"\n{name}\n\n| {' | '.join(heads)} |\n|{' --- |' * len(heads)}")
-        for cells in measure(name, given):
+        for cells in (difference if given.differencing else measure)(name, given):
             print(f"| {' | '.join(cells)} |", flush=True)
 
 
