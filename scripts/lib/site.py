@@ -1,6 +1,7 @@
-"""A hook of mkdocs: adds the texts at the root and the pages that scripts/docs generated, and turns
-links that leave docs/ into links to these, or into plain text."""
+"""A hook of mkdocs: adds the texts at the root, the notebooks and the pages that scripts/docs
+generated, and turns links that leave docs/ into links to these, or into plain text."""
 
+import json
 import os
 import re
 from pathlib import Path, PurePosixPath
@@ -24,7 +25,27 @@ def on_files(files: Any, config: Any) -> Any:
     for path in sorted(Path(os.environ["ANONLIB_REFERENCE"]).glob("*.md")):
         content = path.read_text("utf-8")
         files.append(File.generated(config, f"reference/{path.name}", content=content))
+    for path in sorted((ROOT / "docs" / "notebooks").glob("*.ipynb")):
+        page = f"notebooks/{path.stem}.md"
+        files.append(File.generated(config, page, content=_show_notebook(path)))
     return files
+
+
+def _show_notebook(path: Path) -> str:
+    """A notebook as Markdown: its texts, its code, and outputs as they are in the file."""
+    parts = []
+    for cell in json.loads(path.read_text("utf-8"))["cells"]:
+        source = "".join(cell["source"])
+        parts.append(source if cell["cell_type"] == "markdown" else _fence("python", source))
+        for output in cell.get("outputs", ()):
+            data = output.get("data", {"text/plain": output.get("text")})
+            html = "".join(data.get("text/html", ()))
+            parts.append(html or _fence("text", "".join(data["text/plain"])))
+    return "\n\n".join([*parts, f'<a href="{path.name}">This page as a notebook</a>'])
+
+
+def _fence(language: str, text: str) -> str:
+    return f"```{language}\n{text.rstrip()}\n```"
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
@@ -40,7 +61,7 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
         place = os.path.normpath(folder / target).replace(os.sep, "/")
         known = {name: page for page, name in TEXTS.items()}
         if place.startswith("docs/"):
-            place = place.removeprefix("docs/")
+            place = place.removeprefix("docs/").replace(".ipynb", ".md")
         elif place in known:
             place = known[place]
         elif (ROOT / place).exists():

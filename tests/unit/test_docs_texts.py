@@ -81,6 +81,7 @@ def test_links_lead_somewhere(page: Path) -> None:
 def test_every_page_is_in_the_site() -> None:
     listed = set(re.findall(r": ([\w/]+\.md)$", (ROOT / "mkdocs.yml").read_text(), re.MULTILINE))
     own = {page.relative_to(ROOT / "docs").as_posix() for page in (ROOT / "docs").rglob("*.md")}
+    own |= {f"notebooks/{path.stem}.md" for path in (ROOT / "docs/notebooks").glob("*.ipynb")}
     made = {page for page in listed if page.startswith("reference/")}
     assert own <= listed
     assert listed - own - made == {"security.md", "contributing.md", "changelog.md"}
