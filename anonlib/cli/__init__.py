@@ -154,36 +154,9 @@ def _check(args: argparse.Namespace) -> int:
 
 
 def _suggest(args: argparse.Namespace) -> int:
-    config = config_of(args)
-    from anonlib import registry
-    from anonlib.in_hand import suggest
-    from anonlib.pages.output import require_new, write_page
-    from anonlib.pipeline import read_sample
+    from anonlib.cli.suggest import run_suggest
 
-    for name in args.kernels:
-        registry.plugin("kernel", name, "--kernels")
-    if args.page is not None:
-        require_new(args.page)
-    with progress_of(args) as progress:
-        sample, changed = read_sample(config, args.rows, args.k, progress)
-        with progress.stage("suggest"):
-            found = suggest(
-                sample,
-                changed,
-                seconds=args.seconds,
-                rows=args.rows,
-                ks=args.k,
-                kernels=args.kernels,
-            )
-        if args.page is not None:
-            write_page(args.page, found.report())
-    if args.json:
-        print_json(found.to_dict())
-    else:
-        from anonlib.cli.show.suggestions import print_suggestion
-
-        print_suggestion(found, args.conf, args.overrides, args.page)
-    return 0
+    return run_suggest(args)
 
 
 def _sweep(args: argparse.Namespace) -> int:

@@ -17,6 +17,7 @@ from anonlib.errors import ConfigError, InputError, Problem, problems_of
 
 if TYPE_CHECKING:
     from anonlib.config.draft import Draft
+    from anonlib.progress import Progress
 
 
 def run_init(args: argparse.Namespace) -> int:
@@ -26,18 +27,16 @@ def run_init(args: argparse.Namespace) -> int:
         ConfigError: An argument holds a secret, or is not valid.
         InputError: The output exists, or the source can't be read.
     """
-    source = _source(args)
+    source = describe_source(args, args.source)
     out = None if args.out is None else Path(args.out)
-    if out is not None and out.exists():
-        raise InputError(f"{out}: is there already; name another file with --out")
+    if out is not None:
+        require_free(out)
     if args.ask and not sys.stdin.isatty():
         raise InputError("--ask: asks in a terminal, and stdin is none; leave it out")
-    from anonlib.config.draft import format_draft, make_draft
-    from anonlib.source.profile import profile
+    from anonlib.config.draft import format_draft
 
     with progress_of(args) as progress:
-        found = profile(args.source, args.format, source.options, progress, source.secrets)
-        draft = make_draft(found)
+        draft = draft_table(args.source, args.format, source, progress)
         text = format_draft(_ask_in_terminal(draft) if args.ask else draft)
         if out is not None:
             write_text(out, text)
@@ -45,6 +44,22 @@ def run_init(args: argparse.Namespace) -> int:
     if out is None:
         sys.stdout.write(text)
     return 0
+
+
+def require_free(out: Path) -> None:
+    """Raises InputError if a file is there already."""
+    if out.exists():
+        raise InputError(f"{out}: is there already; name another file with --out")
+
+
+def draft_table(
+    table: str, kind: str | None, source: SourceSection, progress: "Progress"
+) -> "Draft":
+    """The draft for a table. kind: Its format; None for a guess."""
+    from anonlib.config.draft import make_draft
+    from anonlib.source.profile import profile
+
+    return make_draft(profile(table, kind, source.options, progress, source.secrets))
 
 
 def _ask_in_terminal(draft: "Draft") -> "Draft":
@@ -65,14 +80,19 @@ def _ask_in_terminal(draft: "Draft") -> "Draft":
     return ask_all(draft, ask, say)
 
 
-def _source(args: argparse.Namespace) -> SourceSection:
-    """The section `source` that the arguments describe. Raises ConfigError."""
+def describe_source(args: argparse.Namespace, table: str) -> SourceSection:
+    """The section `source` that the arguments describe: how a table is read.
+
+    Raises:
+        ConfigError: An argument holds a secret, or is not valid.
+        InputError: An option or a secret is no pair.
+    """
     options, secrets = _pairs("--option", args.options), _pairs("--secret", args.secrets)
     given = {"format": args.format or "csv", "options": options, "secrets": secrets}
     try:
         source = SourceSection.model_validate(given)
-        places = check_paths({"source.path": args.source})
-        databases = _of_database(source, args.source) if args.format == "jdbc" else ()
+        places = check_paths({"source.path": table})
+        databases = _of_database(source, table) if args.format == "jdbc" else ()
         if found := [*check_secrets(source), *places, *databases]:
             raise ConfigError(found)
         read_secret_options(source)

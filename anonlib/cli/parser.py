@@ -208,20 +208,34 @@ def _suggest(verbs: Any) -> None:
     parser = add_verb(
         verbs,
         "suggest",
-        "try kernels and k on a sample of a config's source, and suggest three of them",
+        "try kernels and k on a sample of a table, and suggest three of them",
         f"""
             Nothing is published. Each attempt is a release of the sample in memory,
             audited as any other. Losses are of the sample: those of the whole table
-            are smaller.
+            are smaller. For a table, a config is drafted as by init, and gets the
+            kernel and the partitioner of the least loss; it is to be reviewed.
 
             examples:
+              anonlib suggest people.csv                  drafts people.yaml
               anonlib suggest conf/adult.yaml
               anonlib suggest conf/adult.yaml --k 5 10 20 --seconds 120 --page tried.html
 
             {EXIT_CODES}
         """,
     )
-    add_conf(parser, "conf")
+    parser.add_argument(
+        "conf", metavar="CONF|TABLE", help="the config, a YAML file; or a table, as init takes it"
+    )
+    add_overrides(parser)
+    _add_attempts(parser)
+    parser.add_argument("--page", metavar="FILE", help="a file for the page, private")
+    add_json(parser)
+    _add_source(parser.add_argument_group("of a table"), "TABLE.yaml in the working directory")
+    _add_environment(parser, _MIN_K)
+
+
+def _add_attempts(parser: argparse.ArgumentParser) -> None:
+    """Adds the flags that say what `suggest` tries, on how many rows, for how long."""
     parser.add_argument(
         "--k",
         nargs="+",
@@ -232,6 +246,14 @@ def _suggest(verbs: Any) -> None:
     )
     parser.add_argument(
         "--kernels", nargs="+", default=[], metavar="NAME", help="the kernels to try"
+    )
+    parser.add_argument(
+        "--partitioners",
+        nargs="+",
+        default=[],
+        metavar="NAME",
+        help="partitioners to compare with the config's, in blocks of a quarter of the sample "
+        "(default: mondrian, for a table of several blocks)",
     )
     parser.add_argument(
         "--rows",
@@ -247,9 +269,6 @@ def _suggest(verbs: Any) -> None:
         metavar="N",
         help="no attempt is begun after this time (default: 60)",
     )
-    parser.add_argument("--page", metavar="FILE", help="a file for the page, private")
-    add_json(parser)
-    _add_environment(parser, _MIN_K)
 
 
 def _sweep(verbs: Any) -> None:
@@ -296,6 +315,17 @@ def _init(verbs: Any) -> None:
     parser.add_argument(
         "source", metavar="SOURCE", help="file, folder, or table of a catalog or database"
     )
+    _add_source(parser, "stdout")
+    parser.add_argument(
+        "--ask", action="store_true", help="ask about the guesses in the terminal, column by column"
+    )
+
+
+def _add_source(parser: Any, out: str) -> None:
+    """Adds the flags that say how a table is read, and where the draft of its config goes.
+
+    out: Where it goes by default.
+    """
     parser.add_argument(
         "--format",
         metavar="F",
@@ -317,10 +347,7 @@ def _init(verbs: Any) -> None:
         metavar="OPTION=VARIABLE",
         help="an option that is secret, by the name of the environment variable that has it",
     )
-    parser.add_argument("--out", metavar="FILE", help="where to write it (default: stdout)")
-    parser.add_argument(
-        "--ask", action="store_true", help="ask about the guesses in the terminal, column by column"
-    )
+    parser.add_argument("--out", metavar="FILE", help=f"where to write the draft (default: {out})")
 
 
 def _schema(verbs: Any) -> None:

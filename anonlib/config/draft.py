@@ -8,6 +8,7 @@ import secrets
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
+from textwrap import wrap
 
 import yaml
 
@@ -19,6 +20,8 @@ from anonlib.table.schema import Role, Scale
 from anonlib.text import MISSING_TOKENS, NUMBER_TOKENS, printable
 
 DEFAULT_MAX_CATEGORIES = 10_000
+#: The most characters of a line of prose.
+WIDTH = 90
 #: How many columns that single out rows are named.
 N_SINGLING = 3
 #: What classes may add to guessing a sensitive value, besides the 1/k that small classes add.
@@ -89,6 +92,9 @@ class Draft:
         sources: By column whose values follow from those of another one: that one.
         persons: How persons are counted.
         k: The fewest persons of a cell.
+        kernel: The type of the kernel.
+        partitioner: The type of the partitioner.
+        evidence: Why these two, without values of the table; empty if nothing was tried.
         answers: Places of the config that a person has looked at.
     """
 
@@ -97,6 +103,9 @@ class Draft:
     sources: Mapping[str, str]
     persons: Persons
     k: int = 10
+    kernel: str = "mdav"
+    partitioner: str = "kmeans"
+    evidence: str = ""
     answers: frozenset[str] = frozenset()
 
     @property
@@ -350,8 +359,9 @@ def _rest(draft: Draft) -> list[str]:
         lines.append(f"max_categories: {2 * most}  {why}")
     return [
         *lines,
-        "partition: {steps: [{type: kmeans}], max_rows: 20000}",
-        "kernel: {type: mdav}",
+        *[f"# {line}" for line in wrap(printable(draft.evidence), WIDTH)],
+        f"partition: {{steps: [{{type: {draft.partitioner}}}], max_rows: 20000}}",
+        f"kernel: {{type: {draft.kernel}}}",
         "recode: {continuous: centroid, ordinal: median, nominal: mode}",
         "# What the release is worth and how risky it is: the usual measures (`anonlib measures`).",
         "evaluate: {}",

@@ -260,6 +260,7 @@ def suggest(
     rows: int = 20_000,
     ks: Sequence[int] = (5, 10, 20, 50),
     kernels: Sequence[str] = (),
+    partitioners: Sequence[str] = (),
     **arguments: Any,
 ) -> "Suggestion":
     """Tries kernels and k on a sample of a table in hand, and suggests at most three configs: of
@@ -275,6 +276,8 @@ def suggest(
         rows: About the most rows of the sample. All rows of a person are in it, or none.
         ks: The k to try, besides that of the config.
         kernels: The kernels to try; by default some that suit the config.
+        partitioners: Partitioners to compare with that of the config, in blocks of a quarter of
+            the sample. All other attempts have the best one.
         arguments: The arguments of `anonymize`.
 
     Raises:
@@ -287,7 +290,7 @@ def suggest(
     from anonlib.in_hand.suggestion import require_kinds, suggest_settings
     from anonlib.local.rows import sample_rows
 
-    require_kinds(seconds, rows, ks, kernels)
+    require_kinds(seconds, rows, ks, {"kernels": kernels, "partitioners": partitioners})
     if is_of_spark(data):
         raise InputError(
             "suggest: takes a table in memory; give a sample: df.sample(0.01).toArrow()"
@@ -296,7 +299,8 @@ def suggest(
     given = Arguments(**names, sections=arguments)
     with nullcontext() if config is not None else name_arguments(given):
         chosen, notes, read = _read(data, config, given)
-    return suggest_settings(sample_rows(read, rows), chosen, ks, kernels, seconds, notes)
+    some = sample_rows(read, rows)
+    return suggest_settings(some, chosen, ks, kernels, partitioners, seconds, notes)
 
 
 def audit(

@@ -13,11 +13,12 @@ from anonlib.auditing.report import value_risk
 from anonlib.config.checks import check_config
 from anonlib.config.dump import format_config
 from anonlib.config.minimum_k import check_minimum_k
-from anonlib.config.model import Config
+from anonlib.config.model import Config, PartitionSection
 from anonlib.config.policies.judgement import check_policy
-from anonlib.errors import AnonlibError, InputError
+from anonlib.errors import AnonlibError, ConfigError, InputError, Problem
 from anonlib.in_hand.proof import audit_release, require_harmless
 from anonlib.privacy.k_anonymity import KAnonymity
+from anonlib.table.schema import Role
 
 if TYPE_CHECKING:
     from anonlib.local.rows import Rows
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 #: The kernels that are tried, besides that of the config: along hierarchies, and others.
 ALONG_HIERARCHIES = ("peel", "greedy", "full_domain")
 OTHERS = ("mondrian", "mdav", "refine")
+#: How many blocks a sample has, at least, where partitioners are compared; the least block.
+N_BLOCKS, LEAST_BLOCK = 4, 100
 #: The rows that warm a kernel up.
 WARM_ROWS = 200
 #: What a choice may lose, as a multiple of the least loss at the k that was asked for.
@@ -170,29 +173,33 @@ def suggest_settings(
     config: Config,
     ks: Sequence[int],
     kernels: Sequence[str],
+    partitioners: Sequence[str],
     seconds: float,
     notes: Sequence[str] = (),
 ) -> Suggestion:
-    """Tries kernels and k on rows, until the time is up.
+    """Tries partitioners, then kernels and k on rows, until the time is up.
 
     Args:
         rows: The rows, or a sample of them.
-        config: The config that attempts differ from in kernel and k only.
+        config: The config that attempts differ from in partitioner, kernel and k only.
         ks: The k to try, besides that of the config.
         kernels: The kernels to try; by default some that suit the config.
+        partitioners: The partitioners to compare with that of the config.
         seconds: The time after which no attempt is begun. The first one is always made.
         notes: Notes on the config.
 
     Raises:
+        ConfigError: The config's partition is not one step that another one can stand for.
         InfeasibleError: The values rule out the config.
     """
     require_harmless(rows, config)
-    candidates = [*_list_candidates(config, ks, kernels)]
-    _warm_up(rows, candidates)
+    _warm_up(rows, [*_list_candidates(config, ks, kernels)])
+    end = perf_counter() + seconds
+    cut, compared = _choose_partitioner(rows, config, partitioners, end)
+    candidates = [*_list_candidates(cut, ks, kernels)]
     attempts: list[Attempt] = []
-    begun = perf_counter()
     for each in candidates:
-        if attempts and perf_counter() - begun > seconds:
+        if attempts and perf_counter() > end:
             break
         attempts.append(_attempt(rows, each))
     choices = tuple(_choose(attempts, config.k))
@@ -200,7 +207,42 @@ def suggest_settings(
     said += [f"{a.kernel}, k = {a.k}: {a.error}" for a in attempts if a.error]
     if not choices:
         said.append(f"no attempt with k = {config.k} has a loss: there is no choice")
-    return Suggestion(config, choices, tuple(attempts), (*said, *notes))
+    return Suggestion(config, choices, tuple(attempts), (*said, *compared, *notes))
+
+
+def _choose_partitioner(
+    rows: "Rows", config: Config, names: Sequence[str], end: float
+) -> tuple[Config, list[str]]:
+    """The config with the partitioner of the least loss, and a note on what was compared. After
+    `end` none is begun but the first."""
+    if not names:
+        return config, []
+    if len(config.partition.steps) > 1 or config.partition.controller or config.partition.by_tuples:
+        text = "is more than cuts that another partitioner can make; leave out `partitioners`"
+        raise ConfigError([Problem("partition.steps", text)])
+    (step,) = config.partition.steps
+    most = max(LEAST_BLOCK, min(config.partition.max_rows, rows.table.num_rows // N_BLOCKS))
+    tried: list[tuple[str, PartitionSection, Attempt]] = []
+    for name in dict.fromkeys([step.type, *names]):
+        if tried and perf_counter() > end:
+            break
+        steps = (step if name == step.type else registry.build("partitioner", {"type": name}),)
+        changed = config.partition.model_copy(update={"steps": steps})
+        cut = changed.model_copy(update={"max_rows": most})
+        attempt = Attempt(
+            config.kernel.type, config.k, config.model_copy(update={"partition": cut})
+        )
+        tried.append((name, changed, _attempt(rows, attempt)))
+    told = [
+        f"{name} {each.error or 'no loss' if each.loss is None else format(each.loss, '.3g')}"
+        for name, _, each in tried
+    ]
+    note = f"loss by partitioner, in blocks of at most {most:,} rows: {'; '.join(told)}"
+    done = [(each.loss, changed) for _, changed, each in tried if each.loss is not None]
+    if not done:
+        return config, [note]
+    least = min(done, key=lambda pair: pair[0])[1]
+    return config.model_copy(update={"partition": least}), [note]
 
 
 def _list_candidates(
@@ -231,7 +273,7 @@ def _warm_up(rows: "Rows", candidates: Sequence[Attempt]) -> None:
     few = Rows(rows.table.slice(0, WARM_ROWS), rows.schema)
     for each in {each.kernel: each for each in candidates}.values():
         with suppress(AnonlibError):  # told by the attempt, if it is one of the config
-            if not check_config(each.config):
+            if not _find_problems(rows, each.config):
                 make_release(few, each.config, b"")
 
 
@@ -239,8 +281,8 @@ def _attempt(rows: "Rows", attempt: Attempt) -> Attempt:
     from anonlib.local.engine import make_release
 
     begun, config = perf_counter(), attempt.config
-    if problems := check_config(config):
-        return replace(attempt, error="; ".join(map(str, problems)))
+    if problems := _find_problems(rows, config):
+        return replace(attempt, error="; ".join(problems))
     try:
         release = make_release(rows, config, secrets.token_bytes(32))
         report = audit_release(release, rows, config)
@@ -257,6 +299,18 @@ def _attempt(rows: "Rows", attempt: Attempt) -> Attempt:
         seconds=perf_counter() - begun,
         sizes={} if config.unit else dict(report.sizes),
     )
+
+
+def _find_problems(rows: "Rows", config: Config) -> list[str]:
+    """Why an attempt can't be made: problems of its config, and columns that the rows were read
+    without, since the config that was given does not look at them."""
+    seen = {column.role for column in rows.schema.columns if column.scale is not None}
+    problems = [*map(str, check_config(config))]
+    if config.needs_target and Role.TARGET not in seen:
+        problems.append("looks at a target: only a config that has one and names it can try it")
+    if config.partition.needs_context and Role.INSENSITIVE not in seen:
+        problems.append("looks at insensitive columns: only a config that names it can try it")
+    return problems
 
 
 def _choose(attempts: Sequence[Attempt], k: int) -> Iterator[Choice]:
@@ -291,8 +345,9 @@ def _describe(attempt: Attempt) -> str:
     return f"Kernel {attempt.kernel} with k = {attempt.k}: loss {attempt.loss:.3g}{found}{lost}"
 
 
-def require_kinds(seconds: Any, n_rows: Any, ks: Any, kernels: Any) -> None:
-    """Raises InputError with all arguments of `suggest` that are of a wrong kind."""
+def require_kinds(seconds: Any, n_rows: Any, ks: Any, names: Mapping[str, Any]) -> None:
+    """Raises InputError with all arguments of `suggest` that are of a wrong kind. names: By
+    argument: the names of plug-ins."""
     wrong = []
     if isinstance(seconds, bool) or not isinstance(seconds, int | float) or seconds <= 0:
         wrong.append("seconds: must be a number above 0")
@@ -300,7 +355,8 @@ def require_kinds(seconds: Any, n_rows: Any, ks: Any, kernels: Any) -> None:
         wrong.append("rows: must be a whole number, at least 100")
     if not isinstance(ks, Sequence) or not all(isinstance(k, int) and k >= 2 for k in ks):
         wrong.append("ks: must be a list of whole numbers, each at least 2, such as [5, 10]")
-    if isinstance(kernels, str) or not isinstance(kernels, Sequence):
-        wrong.append("kernels: must be a list of names, such as ['mdav', 'mondrian']")
+    for argument, value in names.items():
+        if isinstance(value, str) or not isinstance(value, Sequence):
+            wrong.append(f"{argument}: must be a list of names, such as ['mondrian']")
     if wrong:
         raise InputError("; ".join(wrong))

@@ -6,11 +6,11 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import PurePosixPath
 
 from pyspark.sql import DataFrame, SparkSession
 
 from anonlib.config.draft import TableProfile
+from anonlib.config.extension import guess_format
 from anonlib.config.keys import read_secret_options
 from anonlib.config.model import SourceSection
 from anonlib.errors import InputError
@@ -19,15 +19,6 @@ from anonlib.source.fingerprint import profile_columns
 from anonlib.spark.session import session
 from anonlib.spark.storage import Storage
 from anonlib.spark.translation import translate_errors
-
-_EXTENSIONS = {
-    **dict.fromkeys(("csv", "tsv", "tab", "txt", "psv"), "csv"),
-    **dict.fromkeys(("parquet", "pq"), "parquet"),
-    **dict.fromkeys(("json", "jsonl", "ndjson"), "json"),
-    "orc": "orc",
-}
-
-_COMPRESSED = ("gz", "bz2", "zst", "lz4", "snappy", "deflate", "xz")
 
 
 @dataclass
@@ -119,7 +110,7 @@ def _where(
 
 def _is_table(spark: SparkSession, source: str) -> bool:
     """Whether it is a table of the catalog, and no file."""
-    if not re.fullmatch(r"\w+(\.\w+){0,2}", source) or _by_name(source):
+    if not re.fullmatch(r"\w+(\.\w+){0,2}", source) or guess_format(source):
         return False
     storage = Storage(spark, source)
     return not storage.exists(storage.root) and spark.catalog.tableExists(source)
@@ -128,21 +119,14 @@ def _is_table(spark: SparkSession, source: str) -> bool:
 def _format(storage: Storage, source: str) -> str | None:
     """By the name's extension, else by what is in the folder."""
     if any(c in source for c in "*?[{"):
-        return _by_name(source)
+        return guess_format(source)
     if not storage.exists(storage.root):
         raise InputError(f"{source}: no such file or folder")
     names = storage.listed(storage.root)
     if "_delta_log" in names:
         return "delta"
-    inside = [_by_name(name) for name in names if not name.startswith(("_", "."))]
-    return _by_name(source) or next((found for found in inside if found), None)
-
-
-def _by_name(name: str) -> str | None:
-    parts = PurePosixPath(name).name.lower().split(".")
-    if parts[-1] in _COMPRESSED:
-        parts.pop()
-    return _EXTENSIONS.get(parts[-1])
+    inside = [guess_format(name) for name in names if not name.startswith(("_", "."))]
+    return guess_format(source) or next((found for found in inside if found), None)
 
 
 def _head(spark: SparkSession, source: str) -> list[str]:

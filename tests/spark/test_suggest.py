@@ -56,3 +56,27 @@ def test_a_sample_has_whole_persons(spark: SparkSession, tmp_path: Path) -> None
     assert 400 < len(table) < 800
     assert str(table.schema.field("age").type) == "int32"
     assert anonlib.anonymize(table, changed).audit.passed
+
+
+def test_suggest_for_a_table(shell: Shell, workplace: Path) -> None:
+    """From a CSV file to a draft that is tried, reviewed and released."""
+    rows = "".join(f"{20 + i % 60};{'abcd'[i * i % 4]};{i * 7 % 50}\n" for i in range(400))
+    (workplace / "people.csv").write_text(f"age;city;hours\n{rows}")
+    quick = ["--k", "10", "--kernels", "mondrian"]
+    said = shell("suggest", "people.csv", *quick, "--partitioners", "mondrian")
+    assert said.code == 0, said.err
+    assert "loss by partitioner, in blocks of at most 100 rows" in said.out
+    text = (workplace / "people.yaml").read_text()
+    assert "# The least loss by `anonlib suggest` (2 of 2 attempts, on 400 rows)" in text
+    assert shell("release", "people.yaml").code == 2
+    config = anonlib.load("people.yaml")
+    assert "attributes.city" in config.review
+    assert config.source.options["delimiter"] == ";"
+    said = shell("check", "people.yaml")
+    assert said.code == 0, said.err
+    assert shell("release", "people.yaml", "--set", "review=[]").code == 0
+    # An empty folder is a table by its place, and has no format by which it could be read.
+    (workplace / "empty").mkdir()
+    said = shell("suggest", "empty")
+    assert said.code == 2
+    assert "its format is not clear; name it with --format" in said.err

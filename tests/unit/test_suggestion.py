@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 import anonlib
-from anonlib.errors import InfeasibleError, InputError
+from anonlib.errors import ConfigError, InfeasibleError, InputError
 from anonlib.in_hand.suggestion import Suggestion
 from anonlib.local.rows import Rows, sample_rows
 from anonlib.table.schema import Schema
@@ -127,6 +127,7 @@ def test_its_page_and_how_it_shows_itself(tmp_path: Path) -> None:
         ({"ks": 10}, "ks: must be a list of whole numbers"),
         ({"ks": ["5"]}, "ks: must be a list of whole numbers"),
         ({"kernels": "mdav"}, "kernels: must be a list of names"),
+        ({"partitioners": "kmeans"}, "partitioners: must be a list of names"),
         ({"quasi_identifiers": []}, "quasi_identifiers: name the columns"),
     ],
 )
@@ -168,3 +169,32 @@ def test_what_no_attempt_may_release() -> None:
     with pytest.raises(InfeasibleError, match="one_row_per_person"):
         suggested(frame)
     assert isinstance(frame, pd.DataFrame)
+
+
+def test_partitioners() -> None:
+    """They are compared in blocks of a quarter of the sample; all attempts have the best one."""
+    found = suggested(ks=[], kernels=["mondrian"], partitioners=["mondrian", "target_tree"])
+    (note,) = [note for note in found.notes if "by partitioner" in note]
+    losses, failed = note.split(": ", 1)[1].split("; target_tree ")
+    assert failed == "looks at a target: only a config that has one and names it can try it"
+    by_name = {name: float(loss) for name, loss in map(str.split, losses.split("; "))}
+    best = min(by_name, key=lambda name: by_name[name])
+    for each in found.attempts:
+        assert [step.type for step in each.config.partition.steps] == [best]
+        assert each.config.partition.max_rows == found.config.partition.max_rows
+    for name, loss in by_name.items():
+        partition = {"steps": [{"type": name}], "max_rows": 150}
+        release = anonlib.anonymize(people(600), **GIVEN, partition=partition)
+        assert float(f"{release.losses['ncp']:.3g}") == pytest.approx(loss, rel=0.2)
+
+
+def test_a_kernel_that_needs_what_was_not_read_is_a_note() -> None:
+    found = suggested(ks=[], kernels=["lda_mdav"])
+    assert [each.kernel for each in found.attempts if each.error] == ["lda_mdav"]
+    assert any("looks at a target" in note for note in found.notes)
+
+
+def test_partitioners_of_other_steps() -> None:
+    steps = [{"type": "kmeans"}, {"type": "mondrian"}]
+    with pytest.raises(ConfigError, match=r"partition\.steps: is more than cuts"):
+        suggested(partition={"steps": steps}, partitioners=["mondrian"])

@@ -19,15 +19,18 @@ if TYPE_CHECKING:
 def print_suggestion(
     suggestion: "Suggestion",
     config: str,
+    own: Config,
     overrides: Sequence[str] = (),
     page: str | None = None,
     to: Console | None = None,
 ) -> None:
-    """Prints the attempts, the choices, and the commands that release by them.
+    """Prints the attempts, the choices, and the commands that release by them, or check them where
+    the config is a draft that nobody has looked at.
 
     Args:
         suggestion: The suggestion.
         config: The path of the config.
+        own: The config that is there.
         overrides: Its overrides, as given with `--set`.
         page: The file of the page, if it was written.
         to: Where to print; by default stdout.
@@ -43,9 +46,10 @@ def print_suggestion(
         to.print()
         to.print(Text(choice.name, style="bold"))
         to.print(Text(choice.reason))
-        more = [*overrides, *_list_overrides(choice.config, suggestion.config)]
+        more = [*overrides, *_list_overrides(choice.config, own)]
         words = [shlex.quote(config), *[f"--set {shlex.quote(text)}" for text in more]]
-        places(to, [("release it", f"{program()} release {' '.join(words)}")])
+        verb = "check" if own.review else "release"
+        places(to, [(f"{verb} it", f"{program()} {verb} {' '.join(words)}")])
     bullets(to, "notes", suggestion.notes)
     if page is not None:
         to.print()
@@ -53,7 +57,9 @@ def print_suggestion(
 
 
 def _list_overrides(new: Config, own: Config) -> Iterator[str]:
-    """What `--set` needs to make one config of another: its kernel and its k."""
+    """What `--set` needs to make one config of another: its partitioner, its kernel and its k."""
+    if new.partition.steps != own.partition.steps:
+        yield f"partition.steps=[{{type: {new.partition.steps[0].type}}}]"
     if new.kernel != own.kernel:
         yield f"kernel={new.kernel.type}"
     models = zip(new.privacy.models, own.privacy.models, strict=True)

@@ -1,0 +1,130 @@
+"""`anonlib suggest` before Spark: what its argument is, and the draft for a table."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+import yaml
+
+from anonlib import pipeline
+from anonlib.cli import main
+from anonlib.config.draft import TableProfile
+from anonlib.config.guess import ColumnProfile
+from anonlib.config.model import Config
+from anonlib.config.reading import load
+from anonlib.source import profile as profiling
+from tests.unit.test_anonymize import people
+
+FRAME = people(600)[["age", "city"]]
+COLUMNS = (ColumnProfile("age", "int", 600, 60), ColumnProfile("city", "string", 600, 5))
+
+
+@pytest.fixture
+def table(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., None]:
+    """Stands for Spark: the profile of the table, and its rows. Works in `tmp_path`."""
+    monkeypatch.chdir(tmp_path)
+
+    def stand_in(frame: pd.DataFrame = FRAME, n_rows: int = 600) -> None:
+        def profile(table: str, given: str, options: Any, progress: Any, secrets: Any) -> Any:
+            return TableProfile(given or "csv", table, None, n_rows, 600, COLUMNS, options, secrets)
+
+        def read_sample(config: Config, *_: Any) -> tuple[pa.Table, Config]:
+            return pa.Table.from_pandas(frame), pipeline._in_memory(config, [*frame.columns])
+
+        monkeypatch.setattr(profiling, "profile", profile)
+        monkeypatch.setattr(pipeline, "read_sample", read_sample)
+
+    return stand_in
+
+
+QUICK = ("--k", "10", "--kernels", "mondrian")
+
+
+def test_a_table_gets_a_draft_with_the_first_choice(
+    table: Callable[..., None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    table()
+    assert main(["suggest", "in/people.csv.gz", *QUICK]) == 0
+    said = capsys.readouterr()
+    assert said.err.count("written: people.yaml") == 2
+    config = load("people.yaml")
+    assert config.kernel.type in ("mdav", "mondrian")
+    assert {"attributes.age", "attributes.city", "privacy.models"} <= {*config.review}
+    text = Path("people.yaml").read_text()
+    assert "# The least loss by `anonlib suggest` (2 of 2 attempts, on 600 rows): Kernel" in text
+    assert "partitioner" not in said.out  # one block has nothing to compare
+    # The first choice is in the file; nobody has looked at it, so it can't be released.
+    assert "anonlib check people.yaml\n" in said.out
+    assert "--set" not in said.out.split("check people.yaml")[0]
+    assert main(["release", "people.yaml"]) == 2
+    assert "review" in capsys.readouterr().err
+
+
+def test_a_table_of_several_blocks_compares_partitioners(
+    table: Callable[..., None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    table(n_rows=50_000)
+    assert main(["suggest", "t.parquet", *QUICK, "--out", "my.yaml", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["draft"] == "my.yaml"
+    (note,) = [note for note in found["notes"] if "by partitioner" in note]
+    assert note.startswith("loss by partitioner, in blocks of at most 150 rows: kmeans 0.")
+    losses = {
+        name: float(loss)
+        for name, loss in (part.split() for part in note.split(": ")[1].split("; "))
+    }
+    (step,) = yaml.safe_load(Path("my.yaml").read_text())["partition"]["steps"]
+    assert losses[step["type"]] == min(losses.values())
+    assert [*losses] == ["kmeans", "mondrian"]
+
+
+def test_the_draft_stays_where_nothing_can_be_tried(
+    table: Callable[..., None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    table(FRAME.head(6))
+    assert main(["suggest", "people.csv", *QUICK]) == 2
+    assert "the source has 6" in capsys.readouterr().err
+    assert load("people.yaml").kernel.type == "mdav"
+
+
+def test_what_is_there_stays(
+    table: Callable[..., None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    table()
+    Path("people.yaml").write_text("mine")
+    assert main(["suggest", "people.csv"]) == 2
+    assert "people.yaml: is there already; name another file with --out" in capsys.readouterr().err
+    assert Path("people.yaml").read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    ("name", "content"), [("people.xlsx", b"PK\x03\x04\xff"), ("people", b"a;b\n1;2\n")]
+)
+def test_neither_a_config_nor_a_table(
+    name: str, content: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / name).write_bytes(content)
+    assert main(["suggest", str(tmp_path / name)]) == 2
+    said = capsys.readouterr().err
+    assert f"{name}: is neither a config (a YAML file) nor a table (.csv" in said
+    assert "--format" in said
+
+
+@pytest.mark.parametrize(
+    ("argv", "text"),
+    [
+        (["nope.yaml"], "nope.yaml: can't be read"),
+        (["nope"], "nope: can't be read"),
+        (["c.yaml", "--out", "d.yaml"], "--out: only for a table, and c.yaml is taken as a config"),
+        (["t.csv", "--set", "seed=1"], "--set: changes a config, and t.csv is a table"),
+        (["t.csv", "--option", "password=x"], "--option password: a secret does not belong"),
+        (["t.csv", "--partitioners", "kmean"], "kmeans"),
+    ],
+)
+def test_what_does_not_fit(argv: list[str], text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["suggest", *argv]) == 2
+    assert text in capsys.readouterr().err
