@@ -6,7 +6,7 @@ The verbs, each also one of the command line (`python -m anonlib --help`):
     suggest     try kernels and k on a sample of a table in hand, and suggest three
     check       resolve a config against its source; publishes nothing
     release     partition, anonymize, audit and publish a table
-    evaluate    measure what a published table is worth, and how risky it is
+    evaluate    measure what a release, published or in hand, is worth, and how risky it is
     audit       count again whether a table, Delta or in hand, holds the privacy models of a config
     sweep       try many configs on small tables in memory
     report      write the page of a run
@@ -23,10 +23,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from anonlib.config.reading import load, parse
-    from anonlib.in_hand import anonymize, audit, suggest
+    from anonlib.in_hand import anonymize, audit, evaluate, suggest
     from anonlib.local import cells
     from anonlib.pages.output import certify, report
-    from anonlib.pipeline import check, evaluate, release, sweep, verify
+    from anonlib.pipeline import check, release, sweep, verify
 
     __version__: str
 
@@ -36,7 +36,7 @@ _HOMES = {
     "cells": "anonlib.local",
     "certify": "anonlib.pages.output",
     "check": "anonlib.pipeline",
-    "evaluate": "anonlib.pipeline",
+    "evaluate": "anonlib.in_hand",
     "load": "anonlib.config.reading",
     "parse": "anonlib.config.reading",
     "release": "anonlib.pipeline",

@@ -299,28 +299,10 @@ def audit_frame(table: DataFrame, config: GivenConfig) -> AuditReport:
         return audit_published(table, config)
 
 
-def evaluate(
+def evaluate_delta(
     config: GivenConfig, progress: Progress | None = None, *, trial: bool = False
 ) -> ReleaseResult:
-    """Measures what a published table is worth against its source, and how risky it is.
-
-    The figures go to a private record and to the table of figures. Gates are judged, and stop
-    nothing.
-
-    Args:
-        config: A dict, the path of a YAML file, or a Config.
-        progress: Hears of every stage; silent by default.
-        trial: Measures a release that is made, audited and not published.
-
-    Returns:
-        The evaluation, with the verdict of each gate.
-
-    Raises:
-        InputError: No table is published that can be of this source. Else as `release`.
-
-    Example:
-        anonlib.evaluate("conf/adult.yaml", trial=True).evaluation
-    """
+    """Measures the Delta table of a config, or a trial, as `anonlib.evaluate` says."""
     config = add_usual_measures(as_config(config))
     progress = progress or Progress()
     verb = "trial" if trial else "evaluate"

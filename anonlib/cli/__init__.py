@@ -127,7 +127,7 @@ def _evaluate(args: argparse.Namespace) -> int:
     from anonlib import pipeline
 
     with progress_of(args) as progress:
-        result = pipeline.evaluate(config, progress, trial=args.trial)
+        result = pipeline.evaluate_delta(config, progress, trial=args.trial)
     if args.json:
         print_json(result.to_dict())
     else:

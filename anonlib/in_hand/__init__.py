@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from anonlib.local.engine import MemoryRelease
     from anonlib.local.rows import Rows
     from anonlib.progress import Progress
+    from anonlib.run.result import ReleaseResult
 
 #: The arguments of `anonymize`, without sections.
 _ARGUMENTS = [f.name for f in fields(Arguments) if f.name != "sections"]
@@ -346,6 +347,51 @@ def audit(
     data = require_table(table)
     report = audit_in_memory(to_arrow(data, list_names(data)), make_auditable_spec(chosen))
     return replace(report, notes=(CONTROLLERS,)) if chosen.partition.controller else report
+
+
+def evaluate(
+    config: GivenConfig,
+    progress: "Progress | None" = None,
+    *,
+    trial: bool = False,
+    released: Any = None,
+    source: Any = None,
+) -> "ReleaseResult":
+    """Measures what a release is worth against its source, and how risky it is.
+
+    By the config alone it is a table that Spark has published, and its source: the figures go to a
+    private record and to the table of figures. Tables in hand need no Spark, and nothing is
+    written. What follows rows to their origin, or counts in cells, has no figures then: the section
+    `evaluate` of a config gives these, while a release is made. Gates are judged, and stop nothing.
+
+    Args:
+        config: A dict, the path of a YAML file, or a Config. Without `evaluate` the usual measures.
+        progress: Hears of every stage; silent by default.
+        trial: Measures a release that is made, audited and not published.
+        released: A release that was made earlier: a pandas, polars or Arrow table.
+        source: The table that it was made of, likewise.
+
+    Returns:
+        The audit's report and the evaluation, with the verdict of each gate.
+
+    Raises:
+        ConfigError: The config is not valid, or does not fit the source.
+        InputError: No table is published, or the tables can't be of this config. Else as `release`.
+
+    Example:
+        anonlib.evaluate("conf/adult.yaml", trial=True).evaluation
+        anonlib.evaluate(release.config, released=release.table, source=people).evaluation
+    """
+    if released is None and source is None:
+        from anonlib.pipeline import evaluate_delta
+
+        return evaluate_delta(config, progress, trial=trial)
+    if trial:
+        raise InputError("trial: makes a release; leave it out where `released` is one")
+    from anonlib.in_hand.earlier import evaluate_tables
+    from anonlib.progress import Progress
+
+    return evaluate_tables(config, released, source, progress or Progress())
 
 
 def _release_in_spark(data: Any, config: GivenConfig | None, arguments: Arguments) -> Release:

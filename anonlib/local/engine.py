@@ -88,7 +88,7 @@ def make_release(
         BlockError: The kernel can't go on.
     """
     table, schema = rows
-    table_fit = _fit(table, schema, config)
+    table_fit = fit_table(table, schema, config)
     output = output_schema(schema, pairs=bool(marks.link_key), marks_held_out=bool(marks.share))
     sample = table.slice(0, config.partition.sample_rows)
     counting = marks.counting or (Overview(),)
@@ -103,7 +103,9 @@ def make_release(
     return _release_blocks(table, schema, config, task)
 
 
-def _fit(table: pa.Table, schema: Schema, config: Config) -> TableFit:
+def fit_table(table: pa.Table, schema: Schema, config: Config) -> TableFit:
+    """What is fitted to the rows of a table: encodings, values. Raises ConfigError if a column has
+    values that the config does not allow."""
     n_sampled = config.partition.sample_rows
     target = [] if schema.target is None else [schema.target]
     encodings: dict[str, Encoding] = {}

@@ -223,6 +223,6 @@ def test_data_frames_and_formats_belong_together(spark: SparkSession, tmp_path: 
     with pytest.raises(ConfigError, match=r"source\.format: must be dataframe"):
         anonlib.release(given, dataframe=frame)
     given = anonlib.parse(config(tmp_path / "t", {"format": "dataframe"}, age=NUMBER))
-    for verb in (anonlib.release, pipeline.check, pipeline.evaluate):
+    for verb in (anonlib.release, pipeline.check, pipeline.evaluate_delta):
         with pytest.raises(ConfigError, match=r"source\.format: dataframe is for"):
-            verb(given, **({"trial": True} if verb is pipeline.evaluate else {}))
+            verb(given, **({"trial": True} if verb is pipeline.evaluate_delta else {}))
