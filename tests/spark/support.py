@@ -12,6 +12,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,8 +24,11 @@ import yaml
 from pyspark import SparkContext
 from pyspark.sql import DataFrame, SparkSession
 
+import anonlib
 from anonlib import cli
 from anonlib.cli.progress_lines import LogProgress
+from anonlib.run.scan import Scan, scan
+from anonlib.source import open_source
 from tests.quick import quick
 from tests.spark.ui import SHOWN, save_pages
 from tests.support import processes_of
@@ -101,6 +105,13 @@ def forget_cached(spark: SparkSession) -> None:
 def left(folder: Path) -> set[str]:
     """The names in a folder, if it is there."""
     return {path.name for path in folder.iterdir()} if folder.is_dir() else set()
+
+
+def scan_of(spark: SparkSession, config: Mapping[str, Any], frame: DataFrame | None = None) -> Scan:
+    """What a release finds before it writes anything, or the error that ends it there."""
+    parsed = anonlib.parse(config)
+    with closing(open_source(spark, parsed, frame)) as source:
+        return scan(source, parsed)
 
 
 # --- the command line in this process

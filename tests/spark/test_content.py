@@ -26,6 +26,7 @@ from tests.content_cases import (
     config_of,
     table,
 )
+from tests.spark.support import scan_of
 
 pytestmark = pytest.mark.spark
 
@@ -115,16 +116,19 @@ def test_a_sample_of_rows(
     assert missed == []
 
 
-@pytest.mark.parametrize(
-    "x", [{"role": "sensitive"}, {"role": "quasi_identifier", "scale": "nominal"}]
-)
-def test_nothing_is_published_then(spark: SparkSession, tmp_path: Path, x: dict[str, Any]) -> None:
+def test_nothing_is_published_then(spark: SparkSession, tmp_path: Path) -> None:
     rows = table()
     rows["x"] = rows["id"]
-    with pytest.raises(InfeasibleError, match="column x: shows who a person is") as caught:
-        anonlib.release(config_of(tmp_path, x), dataframe=spark.createDataFrame(rows))
+    frame = spark.createDataFrame(rows)
+    shows = "column x: shows who a person is"
+    with pytest.raises(InfeasibleError, match=shows) as caught:
+        anonlib.release(config_of(tmp_path, SENSITIVE), dataframe=frame)
     assert "P-0" not in str(caught.value)
     assert not (tmp_path / "out").exists()
+    quasi = config_of(tmp_path, {"role": "quasi_identifier", "scale": "nominal"})
+    with pytest.raises(InfeasibleError, match=shows) as caught:
+        scan_of(spark, quasi, frame)
+    assert "P-0" not in str(caught.value)
 
 
 def test_what_chance_explains(spark: SparkSession, tmp_path: Path) -> None:
@@ -141,14 +145,12 @@ def test_what_is_acknowledged(spark: SparkSession, tmp_path: Path) -> None:
     rows["x"] = rows["id"]
     frame = spark.createDataFrame(rows)
     with pytest.raises(InfeasibleError, match="who a person is"):  # true is not enough for that
-        anonlib.release(
-            config_of(tmp_path, SENSITIVE, privacy={"acknowledge_unique": True}), dataframe=frame
-        )
+        scan_of(spark, config_of(tmp_path, SENSITIVE, privacy={"acknowledge_unique": True}), frame)
     listed = config_of(tmp_path, SENSITIVE, privacy={"acknowledge_unique": ["x"]})
     assert anonlib.release(listed, dataframe=frame).n_rows_out == N
     rows["x"] = [f"k{i * i}" for i in range(N)]
     every = config_of(tmp_path / "b", SENSITIVE, privacy={"acknowledge_unique": True})
-    assert anonlib.release(every, dataframe=spark.createDataFrame(rows)).n_rows_out == N
+    assert scan_of(spark, every, spark.createDataFrame(rows)).n_rows == N
 
 
 def test_a_rich_column_with_a_model(spark: SparkSession, tmp_path: Path) -> None:
@@ -156,7 +158,7 @@ def test_a_rich_column_with_a_model(spark: SparkSession, tmp_path: Path) -> None
     rows["x"] = [f"k{i * i}" for i in range(N)]
     models = [{"type": "k_anonymity", "k": 4}, {"type": "l_diversity", "l": 3, "attribute": "x"}]
     given = config_of(tmp_path, SENSITIVE, privacy={"models": models})
-    assert anonlib.release(given, dataframe=spark.createDataFrame(rows)).n_rows_out == N
+    assert scan_of(spark, given, spark.createDataFrame(rows)).n_rows == N
 
 
 @pytest.mark.parametrize("model", [False, True])
@@ -173,7 +175,7 @@ def test_what_tells_whose_a_row_is(spark: SparkSession, tmp_path: Path, *, model
     with pytest.raises(
         InfeasibleError, match="tells whose a row is: of the 100 values that several rows have, 100"
     ):
-        anonlib.release(given, dataframe=spark.createDataFrame(rows))
+        scan_of(spark, given, spark.createDataFrame(rows))
 
 
 def test_check_tells_it_too(spark: SparkSession, tmp_path: Path) -> None:

@@ -160,26 +160,3 @@ def test_a_record_is_never_overwritten_by_another_table(shell: Shell, tmp_path: 
             refused(said, "release.run_id:", "is the record of another table's run")
             assert not (tmp_path / "out" / name / "_delta_log").exists()
     assert len({*texts}) == 1
-
-
-def test_two_tables_have_no_pseudonym_in_common(
-    shell: Shell, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("ANONLIB_TEST_KEY", "KEY-0123456789abcdef")
-    people(60).to_parquet(tmp_path / "people.parquet", index=False)
-    found = []
-    for name in ("a", "b"):
-        release = {"run_id": "one", "path": str(tmp_path / "out" / name)}
-        given = settings(
-            tmp_path,
-            attributes={"name": {"role": "identifier", "pseudonym": True}},
-            release=release,
-            pseudonyms={"key_env": "ANONLIB_TEST_KEY"},
-        )
-        given["privacy"]["acknowledge_linked"] = True
-        said = shell.release(given)
-        assert said.code == 0, said.err
-        rows = spark.read.format("delta").load(release["path"]).select("name").collect()
-        found.append({row["name"] for row in rows})
-    assert len(found[0]) == 60
-    assert not found[0] & found[1]

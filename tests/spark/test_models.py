@@ -47,7 +47,7 @@ def test_what_the_whole_table_does_not_hold(spark: SparkSession, tmp_path: Path)
         {"type": "l_diversity", "l": 5, "kind": "entropy", "attribute": "label"},
     )
     with pytest.raises(InfeasibleError) as caught:
-        anonlib.release(anonlib.parse(given))
+        anonlib.check(anonlib.parse(given))
     text = str(caught.value)
     assert "column diagnosis does not hold it in all rows as one cell" in text or "asks for" in text
     assert "privacy.models.l_diversity" in text

@@ -75,7 +75,7 @@ def test_text_needs_an_order(spark: SparkSession, tmp_path: Path, kind: str) -> 
     given["source"] = {"format": kind, "path": str(tmp_path / "a")}
     given["source"] |= {"options": {"header": "true"}} if kind == "csv" else {}
     with pytest.raises(ConfigError, match=r"attributes\.x\.order: required") as caught:
-        anonlib.release(given)
+        anonlib.check(given)
     assert "ten" not in str(caught.value)
 
 
@@ -85,7 +85,7 @@ def test_numbers_kept_as_text_need_a_type(spark: SparkSession, tmp_path: Path) -
     given = config_of(tmp_path / "a", {})
     given["source"] = {"format": "parquet", "path": str(tmp_path / "a")}
     with pytest.raises(ConfigError, match=r"add `type`"):
-        anonlib.release(given)
+        anonlib.check(given)
     given["attributes"]["x"]["type"] = "int"
     assert anonlib.release(given).n_rows_out == 40
 
@@ -106,7 +106,7 @@ def test_declared_order(spark: SparkSession, tmp_path: Path) -> None:
 def test_order_that_lacks_values(spark: SparkSession, tmp_path: Path) -> None:
     pd.DataFrame({"age": range(40), "x": STAGES * 8}).to_csv(tmp_path / "a.csv", index=False)
     with pytest.raises(ConfigError, match=r"attributes\.x\.order: lacks 1 of") as caught:
-        anonlib.release(config_of(tmp_path / "a.csv", {"order": STAGES[:4]}))
+        anonlib.check(config_of(tmp_path / "a.csv", {"order": STAGES[:4]}))
     assert "five" not in str(caught.value)
 
 

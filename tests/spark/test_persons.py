@@ -12,7 +12,7 @@ import anonlib
 from anonlib.errors import ConfigError, InfeasibleError
 from anonlib.source.identity import canonical_identity
 from anonlib.text import identify
-from tests.spark.support import Shell, people, settings, write_config
+from tests.spark.support import Shell, people, scan_of, settings, write_config
 
 pytestmark = pytest.mark.spark
 
@@ -87,7 +87,7 @@ def test_unit(
     """Two persons in eight rows are no four."""
     given = config_of(tmp_path, person={"fold_case": fold_case})
     with pytest.raises(InfeasibleError, match="asks for 4 persons; there are 2"):
-        anonlib.release(given, dataframe=frame_of(spark, ids, collation))
+        scan_of(spark, given, frame_of(spark, ids, collation))
 
 
 @pytest.mark.parametrize(("collation", "fold_case", "ids"), FORMS)
@@ -96,15 +96,15 @@ def test_unique_identifier(
 ) -> None:
     given = config_of(tmp_path, unit=[], one_row_per_person="id", person={"fold_case": fold_case})
     with pytest.raises(InfeasibleError, match="column id repeats") as caught:
-        anonlib.release(given, dataframe=frame_of(spark, ids, collation))
+        scan_of(spark, given, frame_of(spark, ids, collation))
     assert "Ana" not in str(caught.value)
 
 
 def test_case_is_the_columns(spark: SparkSession, tmp_path: Path) -> None:
     """Without a collation that folds it, and without `fold_case`, case tells persons apart."""
     ids = ["a", "A", "b", "B", "c", "C", "d", "D"]
-    result = anonlib.release(config_of(tmp_path), dataframe=frame_of(spark, ids))
-    assert result.n_rows_out == 8
+    given = config_of(tmp_path, privacy={"models": [{"type": "k_anonymity", "k": 8}]})
+    assert scan_of(spark, given, frame_of(spark, ids)).n_rows == 8
 
 
 def test_unit_of_two_columns(spark: SparkSession, tmp_path: Path) -> None:
@@ -115,20 +115,20 @@ def test_unit_of_two_columns(spark: SparkSession, tmp_path: Path) -> None:
     given = config_of(tmp_path, unit=["id", "born"])
     given["attributes"]["born"] = {"role": "identifier"}
     with pytest.raises(InfeasibleError, match="asks for 4 persons; there are 1"):
-        anonlib.release(given, dataframe=frame)
+        scan_of(spark, given, frame)
 
 
 def test_collation_that_is_not_known(spark: SparkSession, tmp_path: Path) -> None:
     frame = frame_of(spark, list("abcdefgh"), "UNICODE_AI")
     with pytest.raises(ConfigError, match="column id: its type string collate UNICODE_AI does not"):
-        anonlib.release(config_of(tmp_path), dataframe=frame)
+        scan_of(spark, config_of(tmp_path), frame)
 
 
 def test_blank_names_are_nobody(spark: SparkSession, tmp_path: Path) -> None:
     frame = frame_of(spark, ["a", "b", "c", "d", "", "  ", "\u00a0", "\t"])
     given = config_of(tmp_path, privacy={"models": [{"type": "k_anonymity", "k": 5}]})
     with pytest.raises(InfeasibleError, match="asks for 5 persons; there are 4"):
-        anonlib.release(given, dataframe=frame)
+        scan_of(spark, given, frame)
 
 
 def test_pseudonyms_and_ledger(spark: SparkSession, tmp_path: Path) -> None:
