@@ -1,13 +1,14 @@
 """Fixtures of all tests: the one Spark session, started by the first test that asks for it."""
 
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.quick import INTERPRETED, quick
+from tests.quick import BARE, COMPILED, USUAL, quick
 from tests.support import LONG
 
 settings.register_profile(
@@ -43,7 +44,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """A quiet local session."""
     from anonlib.spark.session import session
 
-    wanted = quick(tmp_path_factory.mktemp("spark"), "2g")
+    wanted = {**quick(tmp_path_factory.mktemp("spark"), "2g"), **BARE}
     # For so many runs it is worth while to compile early what would be interpreted for long.
     wanted["spark.driver.extraJavaOptions"] += " -XX:CompileThresholdScaling=0.2"
     started = session(wanted)
@@ -51,12 +52,31 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     started.stop()
 
 
+@pytest.fixture(scope="module")
+def usual(spark: Any) -> Iterator[Any]:
+    """The session with the logs and the plans that users have, for all tests of a file."""
+    with _changed(spark, USUAL):
+        yield spark
+
+
 @pytest.fixture
 def compiling(spark: Any) -> Iterator[Any]:
-    """The session with the code generation that users have, which larger tables are quicker by."""
-    own = {"spark.sql.codegen.wholeStage": "true", "spark.sql.codegen.factoryMode": "FALLBACK"}
-    for key, value in own.items():
-        spark.conf.set(key, value)
-    yield spark
-    for key in own:
-        spark.conf.set(key, INTERPRETED[key])
+    """The session as users have it, with code generation, which larger tables are quicker by."""
+    with _changed(spark, USUAL | COMPILED):
+        yield spark
+
+
+@contextmanager
+def _changed(spark: Any, wanted: Mapping[str, str]) -> Iterator[None]:
+    """Other settings while the body runs."""
+    before = {key: spark.conf.get(key, None) for key in wanted}
+    try:
+        for key, value in wanted.items():
+            spark.conf.set(key, value)
+        yield
+    finally:
+        for key, value in before.items():
+            if value is None:
+                spark.conf.unset(key)
+            else:
+                spark.conf.set(key, value)

@@ -10,6 +10,23 @@ INTERPRETED = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }
+#: Nor is what helps large tables, or against broken disks, worth its cost in so many small ones:
+#: plans that change while they run, and checksums of Delta's log, Delta's own and Hadoop's.
+BARE = {
+    "spark.sql.adaptive.enabled": "false",
+    "spark.databricks.delta.writeChecksumFile.enabled": "false",
+    "spark.hadoop.fs.AbstractFileSystem.file.impl": "org.apache.hadoop.fs.local.RawLocalFs",
+}
+#: All of these as users have them, for a session that runs.
+USUAL = {
+    "spark.sql.adaptive.enabled": "true",
+    "spark.databricks.delta.writeChecksumFile.enabled": "true",
+    "fs.AbstractFileSystem.file.impl": "org.apache.hadoop.fs.local.LocalFs",
+}
+COMPILED = {
+    "spark.sql.codegen.wholeStage": "true",
+    "spark.sql.codegen.factoryMode": "FALLBACK",
+}
 
 
 def quick(folder: Path, memory: str = "1g") -> dict[str, str]:

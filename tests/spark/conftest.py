@@ -7,6 +7,7 @@ import pytest
 from markupsafe import Markup
 from pyspark.sql import SparkSession
 
+from anonlib.run.run_table import Accounting
 from tests.spark.support import Shell
 
 
@@ -20,6 +21,18 @@ def _without_drawings(request: pytest.FixtureRequest, monkeypatch: pytest.Monkey
     """Drawings are most of what a small release costs in Python, and have unit tests."""
     if "drawings" not in request.fixturenames:
         monkeypatch.setattr("anonlib.pages.charts.drawing", lambda *given: Markup("<svg></svg>"))
+
+
+@pytest.fixture
+def noted() -> None:
+    """For tests that look at the table of runs, or at everything that a run leaves."""
+
+
+@pytest.fixture(autouse=True)
+def _without_notes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The note of a run is a fifth of a small release, and most of one that ends in its scan."""
+    if "noted" not in request.fixturenames:
+        monkeypatch.setattr(Accounting, "note", lambda accounting: None)
 
 
 @pytest.fixture

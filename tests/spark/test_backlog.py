@@ -15,7 +15,7 @@ from anonlib.spark.storage import Storage
 from tests.spark.support import MARKER, Shell, holding, left, start_from
 from tests.spark.test_append import KEY, batch, config, refused, table
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("noted")]
 
 RECORDS = (".json", ".html")
 

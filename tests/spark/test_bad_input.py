@@ -270,6 +270,7 @@ def test_unknown_format(shell: Shell, tmp_path: Path) -> None:
 # --- the target
 
 
+@pytest.mark.usefixtures("noted")
 def test_target_is_there(shell: Shell, spark: SparkSession, tmp_path: Path) -> None:
     write_people(tmp_path)
     target = tmp_path / "out" / "table"
@@ -281,6 +282,7 @@ def test_target_is_there(shell: Shell, spark: SparkSession, tmp_path: Path) -> N
     assert left(tmp_path / "out") == {"table", "table.private"}
 
 
+@pytest.mark.usefixtures("noted")
 @pytest.mark.parametrize("is_file", [True, False])
 def test_target_is_something_else(shell: Shell, tmp_path: Path, is_file: bool) -> None:
     write_people(tmp_path)
@@ -337,6 +339,7 @@ def no_space(spark: SparkSession) -> Iterator[None]:
         resource.prlimit(pid, resource.RLIMIT_FSIZE, before)
 
 
+@pytest.mark.usefixtures("noted")
 @pytest.mark.parametrize("stage", ["anonymize", "publish"])
 def test_no_space_left(shell: Shell, spark: SparkSession, tmp_path: Path, stage: str) -> None:
     noise = np.random.default_rng(0).bytes(N * 2000).hex()
@@ -355,6 +358,7 @@ def test_no_space_left(shell: Shell, spark: SparkSession, tmp_path: Path, stage:
     assert shell.release(config).code == 0
 
 
+@pytest.mark.usefixtures("noted")
 @pytest.mark.parametrize("stage", ["scan", "anonymize", "publish"])
 def test_interrupted(shell: Shell, tmp_path: Path, stage: str) -> None:
     write_people(tmp_path)

@@ -14,7 +14,7 @@ import anonlib
 from anonlib.errors import AnonlibError
 from tests.spark.support import Step, holding, installed, process, settings, texts_in, write_config
 
-pytestmark = [pytest.mark.spark, pytest.mark.cluster]
+pytestmark = [pytest.mark.spark, pytest.mark.cluster, pytest.mark.usefixtures("usual", "noted")]
 
 IDENTIFIER, RARE, SICK = "CANARYNAME", "CANARYRARE", "CANARYSICK"
 RARE_WAGE = 98765000321

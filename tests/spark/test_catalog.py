@@ -21,7 +21,7 @@ from tests.spark.support import (
     write_people,
 )
 
-pytestmark = [pytest.mark.spark, pytest.mark.cluster]
+pytestmark = [pytest.mark.spark, pytest.mark.cluster, pytest.mark.usefixtures("usual", "noted")]
 
 NAME = "registry_of_tests.people"
 

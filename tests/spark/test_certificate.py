@@ -14,7 +14,7 @@ from anonlib.run.run_table import past_runs
 from anonlib.spark.delta_files import forget
 from tests.spark.support import MARKER, Shell, settings, write_config, write_people
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("noted")]
 
 POLICY = {
     "name": "ours",

@@ -15,7 +15,7 @@ import anonlib
 from anonlib import pipeline
 from tests.spark.test_sources import KEPT, NUMBER, VALUES, config
 
-pytestmark = [pytest.mark.spark, pytest.mark.cluster]
+pytestmark = [pytest.mark.spark, pytest.mark.cluster, pytest.mark.usefixtures("usual")]
 
 CATEGORY = {"role": "quasi_identifier", "scale": "nominal"}
 TREE = "x;left;*\ny;left;*\nz;right;*\nw;right;*\n"

@@ -25,7 +25,7 @@ from tests.spark.support import (
 )
 from tests.spark.test_jdbc import lose_rows
 
-pytestmark = [pytest.mark.spark, pytest.mark.cluster]
+pytestmark = [pytest.mark.spark, pytest.mark.cluster, pytest.mark.usefixtures("noted")]
 
 PARTS = {"partitionColumn": "part", "lowerBound": 100, "upperBound": 300, "numPartitions": 4}
 ATTRIBUTES = {

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from anonlib.spark.delta_files import Transaction, list_added_files, save_mode
 from anonlib.spark.jvm import none
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("usual")]
 
 ROWS = [
     (1, "a b", (2, {"x": (3,)}), [("y", 4)], "r s"),

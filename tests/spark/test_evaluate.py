@@ -26,7 +26,7 @@ from tests.spark.support import (
 )
 
 #: Pages with their drawings: what is looked for may be in them.
-pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("drawings")]
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("drawings", "noted")]
 
 OVERWRITE = {"mode": "overwrite", "acknowledge_overwrite": True}
 

@@ -10,7 +10,7 @@ from deltalake import DeltaTable
 
 from tests.spark.support import Shell
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("noted")]
 
 
 def test_the_example(shell: Shell, workplace: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -36,7 +36,7 @@ from tests.spark.support import (
     write_people,
 )
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("usual", "noted")]
 
 OVERWRITE = {"mode": "overwrite", "acknowledge_overwrite": True}
 

@@ -10,7 +10,7 @@ from anonlib.config.minimum_k import PROPERTY, VARIABLE
 from anonlib.errors import ConfigError
 from tests.spark.support import Shell, left, people, settings, write_config, write_people
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("noted")]
 
 BELOW = "privacy.models.0.k: k is 3; the operator of this installation allows no k below 10"
 

@@ -22,7 +22,7 @@ from tests.spark.support import (
 )
 from tests.spark.test_append import KEY, batch, config, refused, table
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("usual")]
 
 ACCEPTED = ("--set", "release.acknowledge_overwrite=true")
 

@@ -12,9 +12,9 @@ from pyspark.sql import SparkSession
 
 import anonlib
 from anonlib.errors import InputError
-from tests.spark.support import people, settings, write_people
+from tests.spark.support import Shell, people, settings, start_from, write_people
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("usual")]
 
 
 def _cut(log: Path) -> None:
@@ -59,11 +59,16 @@ def test_a_damaged_log(spark: SparkSession, tmp_path: Path, damage: Callable[[Pa
         assert "damaged" in str(error.value)
 
 
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("places")
+
+
 @pytest.mark.parametrize("file", [False, True], ids=["a folder", "its folder is a file"])
-def test_the_manifests_place(spark: SparkSession, tmp_path: Path, *, file: bool) -> None:
-    write_people(tmp_path)
-    anonlib.release(settings(tmp_path))
-    folder = tmp_path / "out" / "table" / "_anonlib"
+def test_the_manifests_place(shell: Shell, place: Path, *, file: bool) -> None:
+    write_people(place)
+    start_from(shell, place, settings(place))
+    folder = place / "out" / "table" / "_anonlib"
     (folder / "manifest.json").unlink()
     if file:
         (folder / "dictionary.md").unlink()
@@ -73,10 +78,10 @@ def test_the_manifests_place(spark: SparkSession, tmp_path: Path, *, file: bool)
         (folder / "manifest.json").mkdir()
     over = {"mode": "overwrite", "acknowledge_overwrite": True}
     with pytest.raises(InputError) as error:
-        anonlib.release(settings(tmp_path, release=over))
+        anonlib.release(settings(place, release=over))
     wanted = f"{folder} must be a folder" if file else f"{folder}/manifest.json must be a file"
     assert wanted in str(error.value)
-    log = (tmp_path / "out" / "table" / "_delta_log").glob("*.json")
+    log = (place / "out" / "table" / "_delta_log").glob("*.json")
     assert len([*log]) == 1
 
 

@@ -35,7 +35,7 @@ from tests.spark.support import (
     write_people,
 )
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("usual")]
 
 KEY = "MASTERKEY-0123456789abcdef"
 
@@ -60,6 +60,7 @@ def pseudonym(scope: str, release: str, text: str | None) -> str | None:
     return hmac.new(key, f"{len(text)}:{text}".encode(), sha256).hexdigest()
 
 
+@pytest.mark.usefixtures("noted")
 def test_order_history_and_pseudonyms(
     shell: Shell, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -113,6 +114,7 @@ def test_order_history_and_pseudonyms(
     assert "delta.columnMapping.mode" not in detail["properties"]  # no name needs it
 
 
+@pytest.mark.usefixtures("noted")
 @pytest.mark.parametrize("there", [False, True])
 def test_wrong_files_are_not_published(
     shell: Shell, spark: SparkSession, tmp_path: Path, there: bool, monkeypatch: pytest.MonkeyPatch
@@ -259,6 +261,7 @@ def test_old_times_come_through(shell: Shell, spark: SparkSession, tmp_path: Pat
     assert kinds["seen"] == "INT64"
 
 
+@pytest.mark.usefixtures("noted")
 def test_records(shell: Shell, spark: SparkSession, tmp_path: Path) -> None:
     """The manifest is public, an allow-list, and in the commit too; the record is private."""
     write_people(tmp_path)

@@ -28,7 +28,7 @@ from tests.spark.support import (
     write_people,
 )
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("noted")]
 
 WORDS = {"approver": "data office", "purpose": "a study", "recipients": ["university"]}
 
