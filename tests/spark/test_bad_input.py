@@ -371,6 +371,7 @@ def test_interrupted(shell: Shell, tmp_path: Path, stage: str) -> None:
     nothing_left(tmp_path)
 
 
+@pytest.mark.usefixtures("noted")
 @pytest.mark.parametrize("late", [False, True])
 def test_interrupted_after_the_commit(shell: Shell, tmp_path: Path, *, late: bool) -> None:
     """Who stops a run then learns that its rows are published, and how to finish it. late: When
