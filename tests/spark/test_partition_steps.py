@@ -11,7 +11,6 @@ import anonlib
 from anonlib import pipeline
 from anonlib.errors import ConfigError, InfeasibleError
 from anonlib.source.generator import generate
-from tests.spark.support import scan_of
 from tests.spark.test_release import ROWS, config, rows
 
 pytestmark = pytest.mark.spark
@@ -113,7 +112,7 @@ def test_a_controller_with_models_of_its_own(spark: SparkSession, tmp_path: Path
 
     absent = settings(tmp_path / "absent", partition=controller(models={"h9": own["h1"]}))
     with pytest.raises(ConfigError, match="1 of 1 are not values of column hospital"):
-        scan_of(spark, absent, frame)
+        anonlib.release(anonlib.parse(absent), dataframe=frame)
 
 
 def test_suppressed_controllers_leave_the_reference(spark: SparkSession, tmp_path: Path) -> None:
