@@ -1,10 +1,12 @@
 """`anonlib.evaluate` of tables in hand: a release that was made earlier."""
 
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import anonlib
@@ -58,15 +60,18 @@ def test_the_usual_measures_without_any() -> None:
     assert found.evaluation.findings["reidentification"].figures[0].value == pytest.approx(0.2)
 
 
-def test_every_measure_has_its_figures() -> None:
+def test_every_measure_has_its_figures(tmp_path: Path) -> None:
     """Or says why it has none. A measure that follows rows to their origin has none."""
+    release = anonlib.anonymize(people(), **GIVEN)
+    other = {"format": "parquet", "path": str(tmp_path / "other.parquet")}
+    pq.write_table(release.table, other["path"])
     types = sorted(set(registry.plugins("measure")) - {"population", "overview"})
-    parameters = {"fairness": {"columns": ["city"]}}
+    parameters = {"fairness": {"columns": ["city"]}, "differencing": {"source": other}}
     measures = tuple(
         registry.build("measure", {"type": type, **parameters.get(type, {})}) for type in types
     )
     section = EvaluateSection.model_construct(measures=measures, metrics=None)
-    found = again(anonlib.anonymize(people(), **GIVEN), evaluate=section)
+    found = again(release, evaluate=section)
     assert found.evaluation is not None
     assert [*found.evaluation.findings] == types
     for _, figure in found.evaluation.figures():
