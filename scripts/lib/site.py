@@ -16,6 +16,8 @@ TEXTS = {
     "contributing.md": "CONTRIBUTING.md",
     "changelog.md": "CHANGELOG.md",
 }
+#: The site has a style of its own for tables without one.
+PANDAS_TABLE = '<table border="1" class="dataframe">'
 LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)#\s]*)(#[^)\s]*)?\)")
 
 
@@ -32,14 +34,14 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 def _show_notebook(path: Path) -> str:
-    """A notebook as Markdown: its texts, its code, and outputs as they are in the file."""
+    """A notebook as Markdown: its texts, its code, and the outputs that the file has."""
     parts = []
     for cell in json.loads(path.read_text("utf-8"))["cells"]:
         source = "".join(cell["source"])
         parts.append(source if cell["cell_type"] == "markdown" else _fence("python", source))
         for output in cell.get("outputs", ()):
             data = output.get("data", {"text/plain": output.get("text")})
-            html = "".join(data.get("text/html", ()))
+            html = "".join(data.get("text/html", ())).replace(PANDAS_TABLE, "<table>")
             parts.append(html or _fence("text", "".join(data["text/plain"])))
     return "\n\n".join([*parts, f'<a href="{path.name}">This page as a notebook</a>'])
 
