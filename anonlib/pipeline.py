@@ -65,7 +65,7 @@ from anonlib.source.other_table import require_other_tables
 from anonlib.source.steady import explain_lost_pin
 from anonlib.spark.delta_files import explain_damage
 from anonlib.spark.lease import Lease, lease, tidy
-from anonlib.spark.session import session
+from anonlib.spark.session import find_settings, session
 from anonlib.spark.storage import Storage, spelling
 from anonlib.spark.tasks import fit_shuffles, settle_tasks
 from anonlib.spark.translation import translate_errors
@@ -183,8 +183,8 @@ def _hold(spark: SparkSession, target: Target, run_id: str, n_rows: int = 0) -> 
 def _require_minimum_k(spark: SparkSession, config: PrivacySection | Sweep) -> None:
     """Raises ConfigError where the k of a config, or of a point, is below the operator's
     minimum."""
-    # That of the application, which a session can't lower.
-    limits = spark.sparkContext.getConf().get(PROPERTY), spark.conf.get(PROPERTY, None)
+    # That of the application, which a session can't lower, and that of the session.
+    limits = find_settings(spark, PROPERTY)
     if isinstance(config, Sweep):
         problems = [*sweep_problems(config, *limits)]
     else:

@@ -68,8 +68,9 @@ def _run(args: argparse.Namespace) -> int:
     """Runs the verb and returns its exit code. Stops the Spark session if the verb started it."""
     there = _session()
     if there is not None:  # Spark's active session is per thread, and this thread is new
-        java = there._get_j_spark_session_class(there._jvm)
-        java.setActiveSession(there._jsparkSession)
+        from anonlib.spark.session import activate
+
+        activate(there)
     try:
         return VERBS[args.verb](args)
     finally:

@@ -8,6 +8,7 @@ from pyspark.sql import DataFrame
 from anonlib.arrays import Floats
 from anonlib.errors import run_sanitized
 from anonlib.measure.states import Count, Merge, States
+from anonlib.spark.tasks import count_cores
 
 #: Rows to process together.
 ROWS = 50_000
@@ -31,7 +32,7 @@ def fold(frame: DataFrame, count: Count, merge: Merge) -> States:
         count: Makes states of the rows of one task.
         merge: Merges two states of a name.
     """
-    cores = frame.sparkSession.sparkContext.defaultParallelism
+    cores = count_cores(frame.sparkSession)
     n_tasks = min(TASKS_PER_CORE * cores, MOST_TASKS)
 
     def count_task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

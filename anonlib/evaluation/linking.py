@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 from anonlib.arrays import Ints
 from anonlib.errors import run_sanitized
 from anonlib.measure.nearest import Attack, Links
+from anonlib.spark.tasks import count_cores
 
 
 def distinct_tuples(rows: DataFrame, ids: Sequence[str], most: int) -> tuple[pa.Table, Ints] | None:
@@ -33,7 +34,7 @@ def link_rows(spark: SparkSession, attack: Attack, n: int) -> Links:
     arrays when it encrypts.
     """
     size = attack.chunk
-    tasks = min(-(-n // size), 4 * spark.sparkContext.defaultParallelism)
+    tasks = min(-(-n // size), 4 * count_cores(spark))
     # pyspark can't read the annotations of a partial; a lambda has none.
     found = spark.range(0, n, size, tasks).mapInArrow(
         lambda batches: _link_batches(batches, attack, size, n),

@@ -31,7 +31,7 @@ from anonlib.run.scan import Scan
 from anonlib.source import Source
 from anonlib.spark.constants import at, look_up
 from anonlib.spark.digest import Digest
-from anonlib.spark.tasks import ROWS_PER_TASK, deal_out, find_task_keys
+from anonlib.spark.tasks import ROWS_PER_TASK, count_cores, deal_out, find_task_keys
 from anonlib.spark.values import spark_schema
 from anonlib.table.columns import (
     BLOCK,
@@ -139,7 +139,7 @@ class BlockPlan(Plan):
         return task[unit]
 
     def _n_tasks(self, spark: SparkSession) -> int:
-        wanted = max(4 * spark.sparkContext.defaultParallelism, ceil(self.n_rows / ROWS_PER_TASK))
+        wanted = max(4 * count_cores(spark), ceil(self.n_rows / ROWS_PER_TASK))
         return max(1, min(wanted, self._n_parts))
 
     def left_out(self, rows: DataFrame, schema: Schema) -> DataFrame:

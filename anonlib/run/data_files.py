@@ -11,7 +11,6 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from anonlib.spark.delta_files import Transaction, forget, list_added_files, save_mode
-from anonlib.spark.jvm import struct_type
 from anonlib.spark.values import row_hash
 
 #: What the ids of our transactions begin with; the run's id follows.
@@ -43,7 +42,7 @@ class DataFiles:
     @property
     def schema(self) -> StructType:
         """The columns of their table, as Delta describes them."""
-        return struct_type(self.transaction.handle.metadata().schema())
+        return self.transaction.schema
 
     def read(self, like: StructType, *, file: str | None = None) -> DataFrame:
         """Their rows, with the names and types of `like`. file: A further column, which has the

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
-from time import time_ns
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -25,7 +24,6 @@ from anonlib.run.data_files import (
 )
 from anonlib.run.dictionary import dictionary_path
 from anonlib.spark.delta_files import (
-    DELTA,
     Transaction,
     delta_log,
     explain_damage,
@@ -34,19 +32,20 @@ from anonlib.spark.delta_files import (
     nullable,
     save_mode,
 )
-from anonlib.spark.digest import Digest, digest
-from anonlib.spark.jvm import (
-    find_class,
-    java_class,
-    none,
-    scala_list,
-    scala_seq,
-    some,
-    struct_type,
+from anonlib.spark.delta_log import (
+    has_property,
+    list_applications,
+    list_data_files,
+    read_metadata,
+    read_partitioning,
+    read_snapshot,
+    write_checkpoint,
+    write_operation,
 )
+from anonlib.spark.digest import Digest, digest
 from anonlib.spark.lease import Lease
 from anonlib.spark.storage import Storage
-from anonlib.spark.tasks import run_uninterrupted, settle_tasks
+from anonlib.spark.tasks import count_cores, run_uninterrupted, settle_tasks
 from anonlib.spark.translation import translate, translate_errors
 from anonlib.table.schema import Schema
 
@@ -107,7 +106,7 @@ class Target:
 
     def _latest(self) -> int:
         """The newest version. Reads the log again if it has grown."""
-        found = self._log.update(False, *[none(self._spark)] * 2)
+        found = read_snapshot(self._spark, self._log)
         if found != self._snapshot:
             self._snapshot, self._runs, self._commits = found, None, None
         return int(found.version())
@@ -156,13 +155,12 @@ class Target:
         return found
 
     def _list_committed(self) -> frozenset[str]:
-        if self._snapshot.metadata().configuration().contains(FORGETTING):
+        if has_property(self._snapshot, FORGETTING):
             raise InputError(
                 f"release.path: the table property {FORGETTING} makes Delta forget which "
                 "runs published; unset it"
             )
-        found = self._snapshot.setTransactions()
-        ids = [str(found.apply(i).appId()) for i in range(found.size())]
+        ids = list_applications(self._snapshot)
         return frozenset(id.removeprefix(APP) for id in ids if id.startswith(APP))
 
     def commits(self) -> list[Commit]:
@@ -204,19 +202,16 @@ class Target:
     def partitioned_by(self) -> list[str]:
         """The columns that the files are laid out by."""
         with translate_errors("release.path"):
-            found = self._log.unsafeVolatileMetadata().partitionColumns()
-            return [str(found.apply(i)) for i in range(found.size())]
+            return read_partitioning(self._log)
 
     def files(self) -> DataFrame:
         """`path` of every data file of the current table, as in the log."""
         self._latest()
-        files = self._log.unsafeVolatileSnapshot().allFiles().toDF()
-        return DataFrame(files, self._spark).select("path")
+        return list_data_files(self._spark, self._log)
 
     def checkpoint(self) -> None:
         """Writes a checkpoint of the current table."""
-        absent = none(self._spark)
-        self._log.checkpoint(self._log.update(False, absent, absent), absent)
+        write_checkpoint(self._spark, self._log)
 
     def renew(self) -> None:
         """Reads the table's state again, after commits of this run."""
@@ -333,14 +328,8 @@ class Target:
 
     def _with_removals(self, transaction: Transaction, actions: Any) -> Any:
         """The actions that add files, and, to overwrite, those that remove all others."""
-        found = [actions.apply(i) for i in range(actions.size())]
-        kept = [a for a in found if a.getClass().getSimpleName() != "RemoveFile"]
-        removed = []
-        if self._release.mode == "overwrite" and self.version >= 0:
-            there = transaction.handle.filterFiles()
-            now = time_ns() // 1_000_000
-            removed = [there.apply(i).removeWithTimestamp(now, True) for i in range(there.size())]
-        return scala_seq(self._spark, [*kept, *removed])
+        replaces = self._release.mode == "overwrite" and self.version >= 0
+        return transaction.with_removals(actions, of_all=replaces)
 
     def _commit(self, transaction: Transaction, actions: Any, operation: Any, lease: Lease) -> int:
         try:
@@ -367,7 +356,7 @@ class Target:
         return files
 
     def _order(self, rows: DataFrame, names: Mapping[str, str], n_rows: int) -> DataFrame:
-        cores = self._spark.sparkContext.defaultParallelism
+        cores = count_cores(self._spark)
         frame = order_in_table(rows, count_files(n_rows, self._release.rows_per_file, cores))
         return frame.select(*[F.col(id).alias(name) for id, name in names.items()])
 
@@ -376,15 +365,13 @@ class Target:
         columns and folders, and asks for nothing else."""
         if self.version < 0:
             return True
-        there = self._snapshot.metadata()
-        keys = there.configuration().keys(), self._snapshot.protocol().readerAndWriterFeatureNames()
-        properties, features = ({*map(str, scala_list(self._spark, each))} for each in keys)
+        there = read_metadata(self._spark, self._snapshot)
         return (
             # Columns that have other names inside files have these in the metadata of their fields.
-            struct_type(there.schema()) == schema == nullable(schema)
+            there.schema == schema == nullable(schema)
             and self.partitioned_by() == [*self._release.partition_by]
-            and properties <= PLAIN
-            and features <= FEATURES
+            and there.properties <= PLAIN
+            and there.features <= FEATURES
         )
 
     def _adopt(self, files: DataFiles, transaction: Transaction, lease: Lease) -> Any:
@@ -422,13 +409,8 @@ class Target:
         return transaction.write(frame, self._save_mode(), by, options, PROPERTIES)
 
     def _operation(self, text: str) -> Any:
-        spark, absent = self._spark, none(self._spark)
-        name = f"{DELTA}.DeltaOperations$Write"
-        # Mode, partitioning, predicate, metadata; later versions append further options.
-        rest = find_class(spark, name).getConstructors()[0].getParameterCount() - 4
-        by = some(spark, scala_seq(spark, self._release.partition_by))
-        made = self._save_mode(), by, absent, some(spark, text), *[absent] * rest
-        return java_class(spark, name)(*made)
+        by = self._release.partition_by
+        return write_operation(self._spark, self._save_mode(), by, text)
 
     def _save_mode(self) -> Any:
         return save_mode(self._spark, SAVE_MODES[self._release.mode])

@@ -23,7 +23,7 @@ from anonlib.run.tuple_plan import plan_tuples
 from anonlib.source import Source
 from anonlib.spark.digest import Digest, digest_halves
 from anonlib.spark.storage import Storage
-from anonlib.spark.tasks import ROWS_PER_TASK, hear_tasks
+from anonlib.spark.tasks import ROWS_PER_TASK, count_cores, hear_tasks
 from anonlib.spark.translation import translate_errors
 from anonlib.table.block import ClassMoments
 from anonlib.table.columns import DEAL, HASH, HELD, LINK, NO_LINK
@@ -151,7 +151,7 @@ def _write(
     spark, names = rows.sparkSession, place.names
     own = {c: tuple(map(registry.spec, models)) for c, models in plan.own.items()}
     task = replace(task, own=own, values=plan.values)
-    cores = spark.sparkContext.defaultParallelism
+    cores = count_cores(spark)
     wanted = count_files(plan.n_rows, release.rows_per_file, cores)
     n_files = min(wanted, plan.most_files)
     can_be_released = (

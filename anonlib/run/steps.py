@@ -40,9 +40,9 @@ from anonlib.run.verify import (
     require,
 )
 from anonlib.source import Source
-from anonlib.source.file_list import require_same_files
 from anonlib.source.steady import require_same
 from anonlib.spark.digest import Digest, digest, digest_halves, with_halves
+from anonlib.spark.file_list import require_same_files
 from anonlib.spark.lease import Lease
 from anonlib.spark.storage import Storage
 from anonlib.spark.translation import translate_errors

@@ -24,17 +24,17 @@ from anonlib.local.rows import WITHOUT_NAN
 from anonlib.source.condition import filter_rows
 from anonlib.source.contract import FORMATS, read_files, require_contract
 from anonlib.source.database import Database, jdbc_options, open_database
-from anonlib.source.file_list import (
+from anonlib.source.generator import generate
+from anonlib.source.identity import canonical_identity, is_known_equality
+from anonlib.spark.delta_files import explain_damage
+from anonlib.spark.digest import with_halves
+from anonlib.spark.file_list import (
     Listing,
     can_read_again,
     list_files,
     list_roots,
     newest_version,
 )
-from anonlib.source.generator import generate
-from anonlib.source.identity import canonical_identity, is_known_equality
-from anonlib.spark.delta_files import explain_damage
-from anonlib.spark.digest import with_halves
 from anonlib.spark.lease import work_folder
 from anonlib.spark.storage import spelling
 from anonlib.spark.translation import translate_errors

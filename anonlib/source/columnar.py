@@ -1,19 +1,17 @@
 """Checks Parquet and ORC files: the same columns, with the same types, in every file."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 from anonlib.errors import InputError, Problem
-from anonlib.source.file_list import hide_values
-from anonlib.spark.jvm import java_class, struct_type
+from anonlib.spark.file_list import hide_values
+from anonlib.spark.footers import READERS
 
 #: Footers read in parallel.
 N_THREADS = 16
-_SQL = "org.apache.spark.sql.execution.datasources"
 
 
 def require_same_columns(
@@ -37,7 +35,7 @@ def require_same_columns(
     """
     if len(paths) < 2:
         return
-    read = _parquet_reader(spark) if kind == "parquet" else _orc_reader(spark)
+    read = READERS[kind](spark)
     with ThreadPoolExecutor(N_THREADS) as threads:
         footers = dict(zip(paths, threads.map(read, paths), strict=True))
     exact = spark.conf.get("spark.sql.caseSensitive") == "true"
@@ -81,37 +79,3 @@ def _differences(
                 f"is {usual}, but {len(other)} of {len(types)} files have another type, such as "
                 f"{hide_values(other[0])}; write them with one type",
             )
-
-
-def _parquet_reader(spark: SparkSession) -> Callable[[str], StructType]:
-    state: Any = spark._jsparkSession.sessionState()
-    conf, path = state.newHadoopConf(), java_class(spark, "org.apache.hadoop.fs.Path")
-    file = java_class(spark, "org.apache.parquet.hadoop.util.HadoopInputFile")
-    reader = java_class(spark, "org.apache.parquet.hadoop.ParquetFileReader")
-    convert = java_class(spark, f"{_SQL}.parquet.ParquetToSparkSchemaConverter")(state.conf())
-    cache: dict[str, StructType] = {}
-
-    def read(place: str) -> StructType:
-        opened = reader.open(file.fromPath(path(place), conf))
-        try:
-            schema = opened.getFooter().getFileMetaData().getSchema()
-        finally:
-            opened.close()
-        text = schema.toString()
-        if text not in cache:
-            cache[text] = struct_type(convert.convert(schema))
-        return cache[text]
-
-    return read
-
-
-def _orc_reader(spark: SparkSession) -> Callable[[str], StructType]:
-    state: Any = spark._jsparkSession.sessionState()
-    conf, path = state.newHadoopConf(), java_class(spark, "org.apache.hadoop.fs.Path")
-    orc = java_class(spark, f"{_SQL}.orc.OrcUtils")
-
-    def read(place: str) -> StructType:
-        found = orc.readSchema(path(place), conf, False, False)
-        return struct_type(orc.toCatalystSchema(found.get())) if found.isDefined() else StructType()
-
-    return read

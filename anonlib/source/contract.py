@@ -17,15 +17,17 @@ from anonlib.config.reader_options import SAFE, is_known_option
 from anonlib.errors import InputError, Problem
 from anonlib.source.columnar import require_same_columns
 from anonlib.source.csv_files import Dialect, is_header, require_headers, require_quotes
-from anonlib.source.file_list import (
+from anonlib.spark.file_list import (
     hide_values,
     list_files,
     list_files_of,
+    list_folder_columns,
+    read_file_schema,
+    read_options,
     relations,
     require_all_read,
     require_same_files,
 )
-from anonlib.spark.jvm import scala_dict, struct_type
 
 #: The column in which Spark puts rows that it can't read.
 _BAD = f"{RESERVED_PREFIX}bad"
@@ -98,7 +100,7 @@ def require_contract(frame: DataFrame, names: Collection[str]) -> None:
         kind = _KINDS.get(relation.fileFormat().getClass().getSimpleName())
         if kind is None:
             continue
-        options = {n.lower(): text for n, text in scala_dict(spark, relation.options()).items()}
+        options = read_options(spark, relation)
         _require_lossless(kind, options)
         schema = _file_schema(relation)
         _require_own_names(relation, schema)
@@ -159,7 +161,7 @@ def _require_lossless(kind: str, options: Mapping[str, str]) -> None:
 
 def _require_own_names(relation: Any, schema: StructType) -> None:
     """Raises InputError for columns of files that Spark takes from the names of folders instead."""
-    folders = {field.name for field in struct_type(relation.partitionSchema())}
+    folders = {*list_folder_columns(relation)}
     if twice := sorted(folders & {*schema.names}):
         raise InputError(
             f"source: column {twice[0]} is in the files and in the names of their folders; rename "
@@ -182,7 +184,7 @@ def _strict(kind: str, options: Mapping[str, str]) -> dict[str, str]:
 
 def _file_schema(relation: Any) -> StructType:
     """The columns that are in the files, not in the names of their folders."""
-    schema = struct_type(relation.dataSchema())
+    schema = read_file_schema(relation)
     return StructType([field for field in schema if field.name != _BAD])
 
 

@@ -3,20 +3,16 @@
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from anonlib.errors import InputError
-from anonlib.source.file_list import hide_values
-from anonlib.spark.jvm import java_class, scala_map
+from anonlib.spark.csv_headers import read_header
+from anonlib.spark.file_list import hide_values
 
 #: Headers read in parallel.
 N_THREADS = 16
-_UNIVOCITY = "com.univocity.parsers.csv.CsvParser"
-_OPTIONS = "org.apache.spark.sql.catalyst.csv.CSVOptions"
-_STREAMS = "org.apache.spark.sql.execution.datasources.CodecStreams"
 
 
 class Dialect:
@@ -69,7 +65,9 @@ def require_headers(
             )
         return
     with ThreadPoolExecutor(N_THREADS) as threads:
-        headers = dict(zip(paths, threads.map(_header_reader(spark, dialect), paths), strict=True))
+        headers = dict(
+            zip(paths, threads.map(read_header(spark, dialect.options), paths), strict=True)
+        )
     found = {path: header for path, header in headers.items() if header is not None}
     twice = [path for path, header in found.items() if max(Counter(header).values()) > 1]
     if twice:
@@ -87,31 +85,6 @@ def require_headers(
 def _files(paths: Sequence[str]) -> str:
     path = hide_values(min(paths))
     return f"{len(paths)} files, such as {path}," if len(paths) > 1 else f"file {path}"
-
-
-def _header_reader(spark: SparkSession, dialect: Dialect) -> Any:
-    """A function that gives the fields of a file's first row; None for an empty file."""
-    state: Any = spark._jsparkSession.sessionState()
-    conf, path = state.newHadoopConf(), java_class(spark, "org.apache.hadoop.fs.Path")
-    streams = java_class(spark, _STREAMS)
-    options = java_class(spark, _OPTIONS)(scala_map(spark, dialect.options), False, "UTC")
-
-    def read(place: str) -> list[str] | None:
-        settings = options.asParserSettings()
-        if "linesep" not in dialect.options:
-            settings.setLineSeparatorDetectionEnabled(True)
-        settings.setReadInputOnSeparateThread(False)
-        parser = java_class(spark, _UNIVOCITY)(settings)
-        stream = streams.createInputStream(conf, path(place))
-        try:
-            parser.beginParsing(stream, options.charset())
-            fields = parser.parseNext()
-            return None if fields is None else [field or "" for field in fields]
-        finally:
-            parser.stopParsing()
-            stream.close()
-
-    return read
 
 
 def is_header(dialect: Dialect, names: Sequence[str], ids: Sequence[str]) -> Column:

@@ -10,8 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from anonlib.config.keys import read_secret_options
 from anonlib.config.model import SourceSection
-from anonlib.spark.jars import postgresql_jar
-from anonlib.spark.jvm import find_class, java_class, scala_map
+from anonlib.spark.jdbc import add_driver, take_snapshot
 
 URL, DRIVER = "jdbc:postgresql:", "org.postgresql.Driver"
 #: Rows per fetch. Without it, PostgreSQL's driver holds a whole part of the table in memory.
@@ -19,7 +18,6 @@ FETCH_ROWS = "10000"
 #: The option with a session's first statement. The config's own statement comes after it.
 FIRST = "sessionInitStatement"
 PATIENCE_SECONDS = 10
-REPEATABLE_READ = 4  # java.sql.Connection.TRANSACTION_REPEATABLE_READ
 
 
 @dataclass(frozen=True)
@@ -63,7 +61,7 @@ def open_database(spark: SparkSession, source: SourceSection) -> Database:
     in_parts = "partitioncolumn" in _names(options)
     connection = None
     if options["url"].startswith(URL):
-        connection, snapshot = _snapshot(spark, options)
+        connection, snapshot = take_snapshot(spark, options)
         options = _first(options, snapshot)
 
     def again() -> DataFrame:
@@ -87,7 +85,7 @@ def jdbc_options(spark: SparkSession, source: SourceSection) -> dict[str, str]:
     if url.startswith(URL):
         usual |= {"driver": DRIVER, "tcpKeepAlive": "true"}
         if "driver" not in _names(options):
-            _add_driver(spark)
+            add_driver(spark, DRIVER)
     names = _names(options)
     added = {name: text for name, text in usual.items() if name.lower() not in names}
     return {**{n: t for n, t in options.items() if n.lower() != "url"}, **added, "url": url}
@@ -95,41 +93,6 @@ def jdbc_options(spark: SparkSession, source: SourceSection) -> dict[str, str]:
 
 def _names(options: Mapping[str, str]) -> set[str]:
     return {name.lower() for name in options}
-
-
-def _add_driver(spark: SparkSession) -> None:
-    """Makes the driver known to the session, unless it is on the class path."""
-    try:
-        find_class(spark, DRIVER)
-    except Exception:
-        java: Any = spark._jsparkSession
-        java.sessionState().resourceLoader().addJar(str(postgresql_jar()))
-
-
-def _snapshot(spark: SparkSession, options: Mapping[str, str]) -> tuple[Any, str]:
-    """A connection with an open transaction, and the name of its snapshot for other connections.
-
-    https://www.postgresql.org/docs/current/sql-set-transaction.html
-    """
-    jdbc = java_class(spark, "org.apache.spark.sql.execution.datasources.jdbc.JDBCOptions")
-    java = jdbc(scala_map(spark, options))
-    dialect = java_class(spark, "org.apache.spark.sql.jdbc.JdbcDialects").get(options["url"])
-    connection = dialect.createConnectionFactory(java).apply(-1)
-    try:
-        connection.setReadOnly(True)
-        connection.setTransactionIsolation(REPEATABLE_READ)
-        connection.setAutoCommit(False)
-        statement = connection.createStatement()
-        statement.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
-        found = statement.executeQuery("SELECT pg_export_snapshot()")
-        found.next()
-        snapshot = str(found.getString(1))
-        # Locks the table against TRUNCATE and ALTER, which change what a snapshot sees.
-        statement.execute(f"SELECT 1 FROM {java.tableOrQuery()} LIMIT 0")
-    except BaseException:
-        connection.close()
-        raise
-    return connection, snapshot
 
 
 def _first(options: Mapping[str, str], snapshot: str) -> dict[str, str]:

@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from time import time_ns
 from typing import Any
 from urllib.parse import unquote
 
@@ -86,6 +87,22 @@ class Transaction:
         )
         return command.write(self.handle, session, absent, False)
 
+    @property
+    def schema(self) -> StructType:
+        """The columns of the table, as Delta describes them."""
+        return struct_type(self.handle.metadata().schema())
+
+    def with_removals(self, actions: Any, *, of_all: bool) -> Any:
+        """Actions without those that remove files, or with those that remove all files of the
+        table."""
+        found = [actions.apply(i) for i in range(actions.size())]
+        kept = [a for a in found if a.getClass().getSimpleName() != "RemoveFile"]
+        removed = []
+        if of_all:
+            there, now = self.handle.filterFiles(), time_ns() // 1_000_000
+            removed = [there.apply(i).removeWithTimestamp(now, True) for i in range(there.size())]
+        return scala_seq(self.spark, [*kept, *removed])
+
     def read(self, actions: Any, like: StructType, *, file: str | None = None) -> DataFrame:
         """Reads the rows of the files that some actions add. Any value may be null.
 
@@ -94,8 +111,7 @@ class Transaction:
             like: The written columns in their order: their names and types in the result.
             file: The name of a further column, which has the file of each row; None for none.
         """
-        schema = struct_type(self.handle.metadata().schema())
-        inside = nullable(schema, lambda field: field.metadata.get(PHYSICAL_NAME, field.name))
+        inside = nullable(self.schema, lambda field: field.metadata.get(PHYSICAL_NAME, field.name))
         paths = [_literal(f"{self.root}/{path}") for path in list_added_files(actions)]
         reader = self.spark.read.schema(inside).option("basePath", self.root)
         # Select by name: Spark puts columns that files are laid out by last.

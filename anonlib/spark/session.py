@@ -114,6 +114,17 @@ def session(
     return found
 
 
+def find_settings(spark: SparkSession, name: str) -> tuple[str | None, str | None]:
+    """A setting as the application has it, and as the session has it; None where it is not set."""
+    return spark.sparkContext.getConf().get(name), spark.conf.get(name, None)
+
+
+def activate(spark: SparkSession) -> None:
+    """Makes a session the active one of this thread."""
+    there: Any = spark
+    there._get_j_spark_session_class(there._jvm).setActiveSession(there._jsparkSession)
+
+
 def _refuse_connect(*, remote: bool) -> None:
     if remote:
         raise InputError(

@@ -1,7 +1,7 @@
 """Spark's tasks: their size, what they tell the driver, and what happens to them when Python is
 interrupted."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, wait
 from contextlib import contextmanager, suppress
 from heapq import heapify, heapreplace
@@ -17,11 +17,29 @@ from pyspark.sql import SparkSession
 from anonlib.arrays import Ints
 from anonlib.progress import Wait, wait_for
 
+Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 #: Rows that a task of a shuffle should have.
 ROWS_PER_TASK = 250_000
 PATIENCE_SECONDS = 10.0
+
+
+def count_cores(spark: SparkSession) -> int:
+    """The tasks that run at the same time, as far as Spark knows now."""
+    return int(spark.sparkContext.defaultParallelism)
+
+
+def broadcast_value(spark: SparkSession, value: Any) -> Any:
+    """Spark's broadcast of a value that pickle can write."""
+    return spark.sparkContext.broadcast(value)
+
+
+def run_each(
+    spark: SparkSession, items: Sequence[Item], run: Callable[[Item], Result]
+) -> list[Result]:
+    """The results of a function for each item, one task each."""
+    return list(spark.sparkContext.parallelize(items, len(items)).map(run).collect())
 
 
 @contextmanager

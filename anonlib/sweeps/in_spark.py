@@ -22,10 +22,10 @@ from anonlib.errors import AnonlibError, ConfigError, InputError, Problem
 from anonlib.progress import Progress
 from anonlib.run.scan import require_readable
 from anonlib.source import open_source, read_source
-from anonlib.source.condition import require_plain
+from anonlib.spark.expressions import require_plain
 from anonlib.spark.private_table import PrivateTable
 from anonlib.spark.storage import Storage
-from anonlib.spark.tasks import settle_tasks
+from anonlib.spark.tasks import broadcast_value, count_cores, run_each, settle_tasks
 from anonlib.spark.translation import translate, translate_errors
 from anonlib.sweeps.results import (
     ResultRow,
@@ -134,7 +134,7 @@ def run_sweep(
     if missing:
         with progress.stage("sweep", spark), settle_tasks(spark):
             # Bytes, since Spark's broadcasts can't pickle Arrow's buffers.
-            broadcast = spark.sparkContext.broadcast([_to_bytes(table) for table in tables])
+            broadcast = broadcast_value(spark, [_to_bytes(table) for table in tables])
             try:
                 for rows in _batches(spark, missing, broadcast, progress):
                     _append(table, rows)
@@ -242,7 +242,7 @@ def _batches(
     spark: SparkSession, items: Sequence[_Item], broadcast: Any, progress: Progress
 ) -> Iterator[list[ResultRow]]:
     """The results in batches, each of about SECONDS_PER_BATCH."""
-    cores = spark.sparkContext.defaultParallelism
+    cores = count_cores(spark)
     n_done, size = 0, TASKS_PER_CORE * cores
     while n_done < len(items):
         begun, batch = monotonic(), items[n_done : n_done + size]
@@ -265,7 +265,7 @@ def _try_batch(spark: SparkSession, items: Sequence[_Item], broadcast: Any) -> l
         return _row(item, broadcast.value)
 
     try:
-        return list(spark.sparkContext.parallelize(items, len(items)).map(run).collect())
+        return run_each(spark, items, run)
     except Exception as error:
         if len(items) > 1:
             return [row for item in items for row in _try_batch(spark, [item], broadcast)]

@@ -8,8 +8,9 @@ from pyspark.sql import functions as F
 
 from anonlib.config.model import RESERVED_PREFIX
 from anonlib.errors import ConfigError, InputError
-from anonlib.source import condition as limits
-from anonlib.source.condition import filter_rows, require_plain
+from anonlib.source.condition import filter_rows
+from anonlib.spark import expressions as limits
+from anonlib.spark.expressions import require_plain
 
 pytestmark = pytest.mark.spark
 

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from anonlib.errors import BusyError, InputError
 from anonlib.source.contract import read_files
-from anonlib.source.file_list import list_files, require_same_files
+from anonlib.spark.file_list import list_files, require_same_files
 
 pytestmark = pytest.mark.spark
 

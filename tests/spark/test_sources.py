@@ -14,7 +14,7 @@ import anonlib
 from anonlib import pipeline
 from anonlib.errors import ConfigError
 from anonlib.source import open_source
-from anonlib.source.file_list import can_read_again
+from anonlib.spark.file_list import can_read_again
 from tests.spark.support import Shell, people, settings
 
 pytestmark = pytest.mark.spark

@@ -44,6 +44,13 @@ SPARKLESS = [
     *["arrays", "compiled", "config", "encode", "errors", "hierarchy", "kernels", "local", "loss"],
     *["partition", "privacy", "progress", "recode", "registry", "table", "text", "worker"],
 ]
+#: What no session of Spark Connect has: the JVM of the driver, and what is asked of it by name.
+JVM = re.compile(r"\b(_jvm|_jdf|_jsparkSession|sparkContext|java_class|find_class)\b|spark\.jvm\b")
+#: Who needs it outside `spark/`, and why.
+NEEDS_JVM = {
+    "anonlib.progress": "the jobs of a stage are a group; it knows no Spark but the given session",
+    "anonlib.cli.progress_lines": "counts the tasks of this group",
+}
 #: What the audit may know: nothing of what makes releases (of privacy models, their parameters).
 AUDIT_KNOWS = ["auditing", "errors", "hierarchy", "privacy", "registry", "text"]
 #: What importing or listing plug-ins must not bring with it.
@@ -76,6 +83,16 @@ def imports(path: Path) -> frozenset[str]:
 def package(name: str) -> str:
     """What of the top level a module of ours is in; the public names are in `__init__`."""
     return [*name.split("."), "__init__"][1]
+
+
+def test_the_jvm_is_behind_one_seam() -> None:
+    """So that other engines can follow: all else of anonlib knows DataFrames."""
+    users = {
+        name
+        for name, path in MODULES.items()
+        if package(name) != "spark" and JVM.search(path.read_text("utf-8"))
+    }
+    assert users == {*NEEDS_JVM}
 
 
 def test_layers() -> None:

@@ -14,6 +14,8 @@ from anonlib.config.model import ReleaseSection
 from anonlib.errors import BusyError, InputError, StorageError
 from anonlib.run import publish
 from anonlib.run.publish import APP, CHANGED, Commit, Target, reader_notes
+from anonlib.spark import delta_files, delta_log
+from anonlib.spark.delta_files import Transaction
 from anonlib.spark.digest import Digest
 from anonlib.table.schema import Column, Role, Schema
 from tests.stores import Far
@@ -74,7 +76,7 @@ class Store(Far):
 def store(monkeypatch: pytest.MonkeyPatch) -> Store:
     made = Store()
     monkeypatch.setattr(publish, "Storage", lambda spark, path: made)
-    monkeypatch.setattr(publish, "none", lambda spark: None)
+    monkeypatch.setattr(delta_log, "none", lambda spark: None)
     return made
 
 
@@ -244,7 +246,7 @@ def test_the_files_of_the_newest_version(
     log.unsafeVolatileSnapshot = lambda: SimpleNamespace(allFiles=lambda: files)  # type: ignore[attr-defined]
     frame = SimpleNamespace(select=lambda name: name)
     given: list[Any] = []
-    monkeypatch.setattr(publish, "DataFrame", lambda *how: given.append(how) or frame)
+    monkeypatch.setattr(delta_log, "DataFrame", lambda *how: given.append(how) or frame)
     assert made.files() == "path"
     assert given == [("files of 2 looks", None)]
 
@@ -343,8 +345,8 @@ def test_a_transaction_after_an_optimization(
     store: Store, log: Log, monkeypatch: pytest.MonkeyPatch, mode: str, same: bool
 ) -> None:
     """Its files are those to remove: what was to be removed is gone already."""
-    monkeypatch.setattr(publish, "scala_seq", lambda spark, values: values)
-    monkeypatch.setattr(publish, "time_ns", lambda: 7_000_000 * 10**6 + 999_999)
+    monkeypatch.setattr(delta_files, "scala_seq", lambda spark, values: values)
+    monkeypatch.setattr(delta_files, "time_ns", lambda: 7_000_000 * 10**6 + 999_999)
     updated: list[Any] = []
     there = Sequence([Action("AddFile", "new")])
     handle = SimpleNamespace(
@@ -354,7 +356,8 @@ def test_a_transaction_after_an_optimization(
     )
     before: Any = SimpleNamespace(handle=SimpleNamespace(metadata=lambda: "mine"))
     made = target(log, Snapshot(3), mode=mode)
-    monkeypatch.setattr(made, "_begin", lambda: SimpleNamespace(handle=handle))
+    begun: Any = Transaction(None, ROOT, None, handle)  # type: ignore[arg-type]
+    monkeypatch.setattr(made, "_begin", lambda: begun)
     added = Action("AddFile", "added")
     actions = Sequence([added, Action("RemoveFile", "old")])
     transaction, found = made._begin_again(before, actions)
@@ -367,10 +370,10 @@ def test_what_the_history_says(store: Store, log: Log, monkeypatch: pytest.Monke
     """Mode, layout and manifest, whatever else Delta's class takes."""
     constructor = SimpleNamespace(getParameterCount=lambda: 6)
     kind = SimpleNamespace(getConstructors=lambda: [constructor])
-    monkeypatch.setattr(publish, "find_class", lambda spark, name: kind)
-    monkeypatch.setattr(publish, "java_class", lambda spark, name: lambda *how: how)
-    monkeypatch.setattr(publish, "scala_seq", lambda spark, values: [*values])
-    monkeypatch.setattr(publish, "some", lambda spark, value: ("some", value))
+    monkeypatch.setattr(delta_log, "find_class", lambda spark, name: kind)
+    monkeypatch.setattr(delta_log, "java_class", lambda spark, name: lambda *how: how)
+    monkeypatch.setattr(delta_log, "scala_seq", lambda spark, values: [*values])
+    monkeypatch.setattr(delta_log, "some", lambda spark, value: ("some", value))
     monkeypatch.setattr(publish, "save_mode", lambda spark, name: name)
     made = target(log, Snapshot(-1), mode="append", partition_by=["a"])
     found = made._operation("text")

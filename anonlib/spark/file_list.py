@@ -5,9 +5,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
 
 from anonlib.errors import BusyError, InputError
-from anonlib.spark.jvm import find_class, scala_seq
+from anonlib.spark.jvm import find_class, scala_dict, scala_seq, struct_type
 from anonlib.spark.translation import translate_errors
 
 #: By path of a file: its length and its time of modification.
@@ -52,6 +53,21 @@ def relations(frame: DataFrame) -> Iterator[Any]:
                 )
             if name == "LogicalRelation" and kind.isInstance(leaf.relation()):
                 yield leaf.relation()
+
+
+def read_options(spark: SparkSession, relation: Any) -> dict[str, str]:
+    """The options that a relation's files are read by, with names in lower case."""
+    return {name.lower(): text for name, text in scala_dict(spark, relation.options()).items()}
+
+
+def read_file_schema(relation: Any) -> StructType:
+    """The columns that are in a relation's files."""
+    return struct_type(relation.dataSchema())
+
+
+def list_folder_columns(relation: Any) -> list[str]:
+    """The columns that are in the names of the folders of a relation's files."""
+    return list(struct_type(relation.partitionSchema()).names)
 
 
 def _columnar_table(frame: DataFrame) -> Any:

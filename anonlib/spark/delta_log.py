@@ -1,0 +1,93 @@
+"""What Delta's log says of a table, and what a commit says of itself."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from anonlib.spark.delta_files import DELTA
+from anonlib.spark.jvm import (
+    find_class,
+    java_class,
+    none,
+    scala_list,
+    scala_seq,
+    some,
+    struct_type,
+)
+
+
+@dataclass(frozen=True)
+class TableMetadata:
+    """What Delta knows of a table, and asks of those who add files to it.
+
+    Attributes:
+        schema: Its columns, as the log has them.
+        properties: The names of its properties.
+        features: The names of its features.
+    """
+
+    schema: StructType
+    properties: frozenset[str]
+    features: frozenset[str]
+
+
+def read_snapshot(spark: SparkSession, log: Any) -> Any:
+    """The newest state of a table, as Delta's Snapshot. Reads what the log has grown by."""
+    return log.update(False, *[none(spark)] * 2)
+
+
+def read_metadata(spark: SparkSession, snapshot: Any) -> TableMetadata:
+    """The metadata of the table of a snapshot."""
+    metadata = snapshot.metadata()
+    features = snapshot.protocol().readerAndWriterFeatureNames()
+    return TableMetadata(
+        struct_type(metadata.schema()),
+        frozenset(map(str, scala_list(spark, metadata.configuration().keys()))),
+        frozenset(map(str, scala_list(spark, features))),
+    )
+
+
+def has_property(snapshot: Any, name: str) -> bool:
+    """Whether the table of a snapshot has a property of a name."""
+    return bool(snapshot.metadata().configuration().contains(name))
+
+
+def read_partitioning(log: Any) -> list[str]:
+    """The columns that the files of a table are laid out by, as of the last look."""
+    found = log.unsafeVolatileMetadata().partitionColumns()
+    return [str(found.apply(i)) for i in range(found.size())]
+
+
+def list_applications(snapshot: Any) -> list[str]:
+    """The ids of the applications that ever made a transaction that the log still knows."""
+    found = snapshot.setTransactions()
+    return [str(found.apply(i).appId()) for i in range(found.size())]
+
+
+def list_data_files(spark: SparkSession, log: Any) -> DataFrame:
+    """`path` of every data file of a table, as of the last look."""
+    return DataFrame(log.unsafeVolatileSnapshot().allFiles().toDF(), spark).select("path")
+
+
+def write_checkpoint(spark: SparkSession, log: Any) -> None:
+    """Writes a checkpoint of the newest state."""
+    log.checkpoint(read_snapshot(spark, log), none(spark))
+
+
+def write_operation(spark: SparkSession, mode: Any, partition_by: Sequence[str], text: str) -> Any:
+    """What a commit that writes rows says of itself.
+
+    Args:
+        spark: The session.
+        mode: Spark's save mode, from `save_mode`.
+        partition_by: The columns that files are laid out by.
+        text: The metadata of the user.
+    """
+    name, absent = f"{DELTA}.DeltaOperations$Write", none(spark)
+    # Mode, partitioning, predicate, metadata; later versions append further options.
+    rest = find_class(spark, name).getConstructors()[0].getParameterCount() - 4
+    by = some(spark, scala_seq(spark, partition_by))
+    return java_class(spark, name)(mode, by, absent, some(spark, text), *[absent] * rest)

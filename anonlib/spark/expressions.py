@@ -1,0 +1,106 @@
+"""SQL in configs: only expressions on the columns of one row are allowed.
+
+The SQL runs in the session of the run, where it could reach other tables and any Java method.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from anonlib.errors import ConfigError, Problem
+from anonlib.spark.jvm import java_class
+
+#: Most columns, values and functions in a condition: Spark's analysis takes quadratic time.
+MAX_PARTS = 5_000
+SUBQUERY = "org.apache.spark.sql.catalyst.expressions.SubqueryExpression"
+#: By class name of an expression of Spark: why it is refused.
+_REFUSED = {
+    "CallMethodViaReflection": "reflect and java_method call any code",
+    "RaiseError": "raise_error and assert_true show values in Spark's own logs",
+    "ApplyFunctionExpression": "functions of catalogs may be any code",
+}
+#: Expressions that fail on values they can't read, and have no field that says so.
+_FAILING = {"ToNumber", "ToBinary", "AesDecrypt", "StringToMap"}
+_CAST = "org.apache.spark.sql.catalyst.expressions.Cast"
+_WHOLE = ("tinyint", "smallint", "int", "bigint", "decimal")
+_TIME = "now, current_date, current_user and the like change from one reading to the next"
+
+
+def require_plain(frame: DataFrame, text: str, where: str) -> Any:
+    """Spark's expression for SQL on the columns of a DataFrame.
+
+    Raises ConfigError if it has a subquery, calls functions that are not Spark's own, or may give
+    different results for the same row: rows are read several times.
+    """
+    if "${" in text:
+        raise ConfigError(
+            [
+                Problem(
+                    where,
+                    "Spark would replace ${ by a variable or a setting; rename the column",
+                )
+            ]
+        )
+    spark: Any = frame.sparkSession
+    parsed = spark._jsparkSession.sessionState().sqlParser().parseExpression(text)
+    # Must come before Spark's analysis, which looks for other tables.
+    if java_class(spark, SUBQUERY).hasSubquery(parsed):
+        raise ConfigError([Problem(where, "subqueries are not allowed; join in a view first")])
+    plan = frame.select(F.expr(text))._jdf.queryExecution().analyzed()
+    if plan.getClass().getSimpleName() != "Project":
+        raise ConfigError([Problem(where, "an expression on the columns of one row is needed")])
+    expression = plan.projectList().apply(0)
+    if wrong := [Problem(where, said) for said in _wrong(expression)]:
+        raise ConfigError(wrong)
+    return expression
+
+
+def _wrong(expression: Any) -> Iterator[str]:
+    if expression.collectLeaves().size() > MAX_PARTS:
+        yield f"more than {MAX_PARTS:,} columns and values"
+        return
+    names = {node["class"].rpartition(".")[2] for node in json.loads(expression.toJSON())}
+    yield from (_REFUSED[name] for name in sorted(names & {*_REFUSED}))
+    if any(name.endswith("UDF") or name.startswith("SQLFunction") for name in names):
+        yield "user-defined functions may be any code"
+    if any(name.startswith("Current") or name in ("Now", "LocalTimestamp") for name in names):
+        yield _TIME
+    if not expression.deterministic() and not names & {*_REFUSED}:
+        yield "rand, uuid, input_file_name and the like change from one reading to the next"
+
+
+def find_fallible(expression: Any, text: str, spark: SparkSession) -> set[str]:
+    """The parts of an expression that fail on texts or numbers they can't read."""
+    found = {"FAILFAST"} if "failfast" in text.lower() else set()  # readers of JSON, CSV, XML
+    nodes = json.loads(expression.toJSON())
+    strict = {
+        node["class"] for node in nodes if node.get("failOnError") or node.get("ansiEnabled")
+    } | {node["class"] for node in nodes if node["class"].rpartition(".")[2] in _FAILING}
+    return found | {*_fallible_parts(expression, strict, java_class(spark, _CAST))}
+
+
+def _fallible_parts(expression: Any, strict: set[str], casts: Any) -> Iterator[str]:
+    """Functions that parse text; and casts, explicit or not, of text to other types or of numbers
+    to narrower ones. Constants don't count: they are evaluated before any row is read."""
+    kind, children = expression.getClass().getName(), expression.children()
+    below = [children.apply(i) for i in range(children.size())]
+    if kind == _CAST and str(expression.evalMode()) == "ANSI" and not below[0].foldable():
+        of, to = below[0].dataType(), expression.dataType()
+        of_name, to_name = of.simpleString(), to.simpleString()
+        text = re.search(r"\b(string|char|varchar)\b", of_name) is not None  # inside lists, too
+        reads = text and not _is_text(to_name) and to_name not in (of_name, "binary")
+        narrow = to_name.startswith(_WHOLE) and of_name != "boolean"
+        if reads or (narrow and not casts.canUpCast(of, to)):
+            yield f"cast({of_name} as {to_name})"
+    elif kind in strict and any(_is_text(child.dataType().simpleString()) for child in below):
+        yield re.sub(r"(?<!^)(?=[A-Z])", "_", kind.rpartition(".")[2]).lower()
+    for child in below:
+        yield from _fallible_parts(child, strict, casts)
+
+
+def _is_text(type: str) -> bool:
+    return type.startswith(("string", "char", "varchar"))
