@@ -80,12 +80,17 @@ def _run(args: argparse.Namespace) -> int:
 
 
 def _release(args: argparse.Namespace) -> int:
+    run_id = [] if args.run_id is None else [f"release.run_id={json.dumps(args.run_id)}"]
     if args.example:
-        from anonlib.cli.example import print_next_steps, write_example
+        from importlib.resources import as_file
 
+        from anonlib.cli.example import TEMPLATE, print_next_steps, write_example
+
+        with as_file(TEMPLATE) as path:  # what --set gets wrong is told before anything is written
+            args.conf = str(path)
+            config_of(args, run_id)
         with progress_of(args) as progress:
             args.conf = write_example(progress)
-    run_id = [] if args.run_id is None else [f"release.run_id={json.dumps(args.run_id)}"]
     config = config_of(args, run_id)
     from anonlib import pipeline
 

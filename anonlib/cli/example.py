@@ -8,6 +8,8 @@ from anonlib.progress import Progress
 
 #: The new folder, in the working directory. The paths in example.yaml begin with it.
 FOLDER = Path("anonlib-example")
+#: The config, as the package has it.
+TEMPLATE = files("anonlib.cli") / "example.yaml"
 CONFIG, TABLE = FOLDER / "people.yaml", FOLDER / "people.csv"
 N_ROWS = 5_000
 #: A short run: the JVM's second compiler would take more time than it saves.
@@ -35,7 +37,7 @@ def write_example(progress: Progress) -> str:
     try:
         FOLDER.mkdir()
         people.to_csv(TABLE, index=False)
-        CONFIG.write_text((files("anonlib.cli") / "example.yaml").read_text("utf-8"), "utf-8")
+        CONFIG.write_text(TEMPLATE.read_text("utf-8"), "utf-8")
     except OSError as error:
         raise InputError(f"{FOLDER}: can't be written ({error.strerror or 'I/O error'})") from None
     progress.note(f"written: {TABLE}, {N_ROWS:,} invented people, and its config, {CONFIG}")

@@ -34,6 +34,15 @@ def test_what_is_there_stays(
     assert [*(tmp_path / example.FOLDER).iterdir()] == []
 
 
+def test_wrong_overrides_are_told_before_anything_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["release", "--example", "--set", "kernel=mdaw"]) == 2
+    assert "did you mean mdav" in capsys.readouterr().err
+    assert [*tmp_path.iterdir()] == []
+
+
 def test_nothing_is_written_where_spark_can_not_start(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
