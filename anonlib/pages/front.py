@@ -25,7 +25,7 @@ UNTIL = "until"
 _REGULATORS = "EMA Policy 0070 and Health Canada"
 #: Most of any figure of utility, and whose that is.
 _MOST_LOSS, _OURS = 0.1, "anonlib's default"
-#: The attacks with a control, whose figure `risk` is judged.
+#: The attacks with a control, whose figure `high` is judged.
 _ATTACKS = ("singling_out", "linkability", "inference", "membership", "differencing")
 
 
@@ -101,7 +101,8 @@ _TOLD = _Question(
 _ATTACKED = _Question(
     "To fall to an attack",
     (*_ATTACKS, "downcoding", "linkage", "order"),
-    tuple(f"{name}.risk" for name in _ATTACKS),
+    # Few attempts prove little: what counts is how high the risk may be.
+    tuple(f"{name}.high" for name in _ATTACKS),
     THRESHOLD,
     _REGULATORS,
     "raise k, or keep from the release what the attack went by.",

@@ -117,16 +117,21 @@ class TestRisks:
         assert "0.31 of income" in found(0.31).reason
 
     def test_the_worst_attack(self) -> None:
-        record = measured("singling_out", reports.figure("risk", 0.02, "multivariate"))
+        record = measured("singling_out", reports.figure("high", 0.02, "multivariate"))
         own = record["evaluation"]["measures"]
-        own["inference"] = reports.findings([reports.figure("risk", 0.2, "income")])
-        own["membership"] = reports.findings([reports.figure("risk", None, "", "no parts")])
+        own["inference"] = reports.findings([reports.figure("high", 0.2, "income")])
+        own["membership"] = reports.findings([reports.figure("high", None, "", "no parts")])
         found = risk(record, ATTACKED)
         assert (found.state, found.value) == ("look", 0.2)
         assert "0.2 of inference (income)" in found.reason
-        own["differencing"] = reports.findings([reports.figure("risk", 0.3, "income")])
+        own["differencing"] = reports.findings([reports.figure("high", 0.3, "income")])
         assert "0.3 of differencing (income)" in risk(record, ATTACKED).reason
         assert risk(reports.unevaluated(), ATTACKED).reason == "Not measured."
+
+    def test_few_attempts_prove_little(self) -> None:
+        figures = [reports.figure("risk", 0.0, ""), reports.figure("high", 0.1, "")]
+        found = risk(measured("singling_out", *figures), ATTACKED)
+        assert (found.state, found.value) == ("look", 0.1)
 
 
 class TestUtilities:
@@ -190,6 +195,6 @@ class TestPage:
 
     def test_nothing_to_do(self) -> None:
         record = reports.record()
-        found = reports.findings([reports.figure("risk", 0.0, "multivariate")])
+        found = reports.findings([reports.figure("high", 0.01, "multivariate")])
         record["evaluation"]["measures"]["singling_out"] = found
         assert "Nothing stands against it." in render(record)
