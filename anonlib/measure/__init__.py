@@ -110,8 +110,8 @@ class Measure(Plugin):
 
     @property
     def other_source(self) -> Mapping[str, Any] | None:
-        """Another table that it reads, as a config's `source`; None for none."""
-        return None
+        """Another table that it reads, as a config's `source`: its parameter of this name."""
+        return getattr(self, "source", None)
 
     @abstractmethod
     def measure(self, case: "Case") -> Findings:

@@ -1,5 +1,6 @@
 """The base of measures that attack persons in a release, and as a control persons who are not."""
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
@@ -84,6 +85,32 @@ class AttackMeasure(Measure):
         both = (each if keep is None else keep(each) for each in (tables.members, tables.others))
         members, others = (each.slice(0, n) for each in both)
         return Victims(pa.concat_tables([members, others]), members.num_rows)
+
+
+class SecretAttack(AttackMeasure):
+    """Attacks that learn the values of secret columns from the quasi-identifiers of a person."""
+
+    def measure(self, case: "Case") -> Findings:
+        secrets = find_secrets(case.schema)
+        if not secrets:
+            return self.nothing("no sensitive column is released")
+        known = predictors(case.schema, (), "quasi_identifiers")
+        found = self.attack(case, known, secrets)
+        if isinstance(found, str):
+            return self.nothing(found, [column.name for column in secrets])
+        return Findings(tuple(found))
+
+    @abstractmethod
+    def attack(
+        self, case: "Case", known: "tuple[Column, ...]", secrets: "tuple[Column, ...]"
+    ) -> "Sequence[Figure] | str":
+        """The figures of all secret columns, or why there are none.
+
+        Args:
+            case: The case.
+            known: The quasi-identifiers that the release tells of; there may be none.
+            secrets: The columns to learn.
+        """
 
 
 def find_secrets(schema: "Schema") -> "tuple[Column, ...]":

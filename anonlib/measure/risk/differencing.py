@@ -9,10 +9,9 @@ import numpy as np
 from pydantic import Field
 
 from anonlib.arrays import Ints
-from anonlib.measure import Figure, Findings, Subjects
+from anonlib.measure import Figure, Subjects
 from anonlib.measure.attempts import Attempts
-from anonlib.measure.features import predictors
-from anonlib.measure.risk._attack import AttackMeasure, Victims, find_secrets
+from anonlib.measure.risk._attack import SecretAttack, Victims
 from anonlib.measure.risk._candidates import MOST_CANDIDATES, Candidates, Fold, number_values
 from anonlib.measure.risk._guesses import keep_present
 from anonlib.table.schema import Column, Role
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from anonlib.measure.case import Case, OtherRelease
 
 
-class Differencing(AttackMeasure):
+class Differencing(SecretAttack):
     """How often this release and another one tell a sensitive value that neither tells alone.
 
     For each sensitive column, and for the target if it has its own privacy model: an attacker knows
@@ -67,28 +66,18 @@ class Differencing(AttackMeasure):
     def named_columns(self) -> Mapping[str, tuple[Role, ...]]:
         return dict.fromkeys(self.columns, (Role.QUASI_IDENTIFIER,))
 
-    @property
-    def other_source(self) -> Mapping[str, Any]:
-        return self.source
-
-    def measure(self, case: "Case") -> Findings:
-        secrets = find_secrets(case.schema)
-        if not secrets:
-            return self.nothing("no sensitive column is released")
-        names = [column.name for column in secrets]
-        known = predictors(case.schema, (), "quasi_identifiers")
+    def attack(
+        self, case: "Case", known: tuple[Column, ...], secrets: tuple[Column, ...]
+    ) -> list[Figure] | str:
         common = tuple(c for c in known if not self.columns or c.name in self.columns)
         if not common:
-            return self.nothing("there is no quasi-identifier to compare by", names)
+            return "there is no quasi-identifier to compare by"
         other = case.open_release(self.source, (*common, *secrets))
         tables = self.tables(case)
         if not tables.n_released or not other.n:
-            return self.nothing("one of both releases has no rows", names)
+            return "one of both releases has no rows"
         releases = _Releases(case, tables, known, other, common)
-        figures: list[Figure] = []
-        for secret in secrets:
-            figures += self._attack(releases, secret)
-        return Findings(tuple(figures))
+        return [figure for secret in secrets for figure in self._attack(releases, secret)]
 
     def _attack(self, releases: "_Releases", secret: Column) -> tuple[Figure, ...]:
         case, tables, other = releases.case, releases.tables, releases.other

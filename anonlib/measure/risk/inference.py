@@ -5,10 +5,9 @@ from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field
 
-from anonlib.measure import Figure, Findings, Subjects
+from anonlib.measure import Figure, Subjects
 from anonlib.measure.attempts import Attempts
-from anonlib.measure.features import predictors
-from anonlib.measure.risk._attack import AttackMeasure, find_secrets
+from anonlib.measure.risk._attack import SecretAttack
 from anonlib.measure.risk._guesses import MOST_VALUES, ValueGuess, keep_present, make_guess
 from anonlib.measure.risk._reach import Search
 from anonlib.table.schema import Column
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
     from anonlib.measure.case import Case
 
 
-class Inference(AttackMeasure):
+class Inference(SecretAttack):
     """How often sensitive values are guessed from the released rows nearest to a person.
 
     For each sensitive column, and for the target if it has its own privacy model: an attacker knows
@@ -45,21 +44,15 @@ class Inference(AttackMeasure):
         default=0.05, ge=0, lt=1, description="how far a guess of a number may be off, as a share"
     )
 
-    def measure(self, case: "Case") -> Findings:
-        secrets = find_secrets(case.schema)
-        if not secrets:
-            return self.nothing("no sensitive column is released")
-        names = [column.name for column in secrets]
-        known = predictors(case.schema, (), "quasi_identifiers")
+    def attack(
+        self, case: "Case", known: tuple[Column, ...], secrets: tuple[Column, ...]
+    ) -> list[Figure] | str:
         if not known:
-            return self.nothing("there is no quasi-identifier to guess from", names)
+            return "there is no quasi-identifier to guess from"
         tables = self.tables(case)
         if not tables.n_released:
-            return self.nothing("nothing was released to guess from", names)
-        figures: list[Figure] = []
-        for secret in secrets:
-            figures += self._attack(case, tables, known, secret)
-        return Findings(tuple(figures))
+            return "nothing was released to guess from"
+        return [figure for each in secrets for figure in self._attack(case, tables, known, each)]
 
     def _attack(
         self, case: "Case", tables: "AttackTables", known: tuple[Column, ...], secret: Column

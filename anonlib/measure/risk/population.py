@@ -95,10 +95,6 @@ class Population(Measure):
     def named_columns(self) -> Mapping[str, tuple[Role, ...]]:
         return dict.fromkeys(self.columns, (Role.QUASI_IDENTIFIER,))
 
-    @property
-    def other_source(self) -> Mapping[str, Any]:
-        return self.source
-
     def measure(self, case: "Case") -> Findings:
         columns = [c for c in case.schema.quasi_identifiers if c.name in self.columns]
         points = [c.name for c in columns if c.recoder.releases not in FORMS]
