@@ -59,12 +59,12 @@ class Ledger:
         key: bytes,
         one_row_per_person: bool | str,
         *,
-        acknowledge_unique: bool,
+        insensitive: tuple[str, ...],
         fold_case: bool,
     ):
         self._spark = spark
         self._one_row_per_person = one_row_per_person
-        self._acknowledge_unique = acknowledge_unique
+        self._insensitive = insensitive
         self._fold_case = fold_case
         self._table = table
         self._key = key
@@ -98,9 +98,10 @@ class Ledger:
         return any(entry.digest == digest for entry in self.entries(runs))
 
     def proves(self, runs: frozenset[str], digest: Digest, verdicts: Iterable[str]) -> bool:
-        """Whether a run left exactly these rows and verified these models, with persons counted."""
-        wanted = {*verdicts}
-        states = ("acknowledged",) if self._acknowledge_unique else ()
+        """Whether a run left exactly these rows and verified these models, and the insensitive
+        columns that must not be rare, with persons counted."""
+        wanted = {*verdicts, *self._checks()}
+        states = () if self._insensitive else ("acknowledged",)
         return any(
             entry.digest == digest
             and wanted <= {*entry.verdicts}
@@ -186,7 +187,7 @@ class Ledger:
             derive_key_check(self._key),
             persons,
             digest,
-            tuple(verdicts),
+            (*verdicts, *(self._checks() if state == "checked" else ())),
             state,
         )
         folder = self._folder(run_id)
@@ -202,6 +203,10 @@ class Ledger:
         self._storage.close(self._storage.root)
         whole = replace(entry, n_tokens=int(row["n"]), unnamed=row["nobody"] > 0)
         self._storage.write(f"{folder}/entry.json", json.dumps(asdict(whole)))
+
+    def _checks(self) -> list[str]:
+        """What stands among the verdicts for the insensitive columns."""
+        return [f"no rare combinations with {name}" for name in self._insensitive]
 
     def _folder(self, run_id: str) -> str:
         return f"{self._storage.root}/run-{run_id}"
@@ -248,7 +253,7 @@ def open_ledger(spark: SparkSession, config: Config, table: str, key: bytes) -> 
         table,
         key,
         config.one_row_per_person,
-        acknowledge_unique=not find_unacknowledged(config.attributes, config.privacy),
+        insensitive=find_unacknowledged(config.attributes, config.privacy),
         fold_case=config.person.fold_case,
     )
 

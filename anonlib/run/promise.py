@@ -14,7 +14,7 @@ from anonlib.config.resolve import bind_models
 from anonlib.config.summary import plugin_label
 from anonlib.errors import InputError
 from anonlib.privacy import PrivacyModel
-from anonlib.table.schema import Schema
+from anonlib.table.schema import Role, Schema
 
 if TYPE_CHECKING:
     from anonlib.run.publish import Target
@@ -36,6 +36,7 @@ class Promise:
         joint: Whether models also hold for who knows the other sensitive columns.
         tokens: Digests of the texts that mean a missing sensitive value.
         rules: By policy and id of its rules: a digest of what the rule asks for.
+        exempt: The insensitive columns whose rare combinations are acknowledged.
     """
 
     models: tuple[PrivacyModel, ...]
@@ -45,6 +46,7 @@ class Promise:
     joint: bool
     tokens: tuple[str, ...]
     rules: Mapping[str, str] = field(default_factory=dict)
+    exempt: tuple[str, ...] = ()
 
     @property
     def digest(self) -> str:
@@ -52,7 +54,7 @@ class Promise:
         return _digest(json.dumps(self.to_dict(), sort_keys=True))
 
     def to_dict(self) -> dict[str, Any]:
-        """For the private record. Without a policy it is as it was before there were policies."""
+        """For the private record. What was added later is left out where it is empty."""
         return {
             "models": _specs(self.models),
             "owners": {name: _specs(models) for name, models in sorted(self.owners.items())},
@@ -61,6 +63,7 @@ class Promise:
             "joint": self.joint,
             "missing_tokens": list(self.tokens),
             **({"rules": dict(sorted(self.rules.items()))} if self.rules else {}),
+            **({"exempt": sorted(self.exempt)} if self.exempt else {}),
         }
 
     @classmethod
@@ -75,6 +78,7 @@ class Promise:
                 joint=content["joint"],
                 tokens=tuple(content["missing_tokens"]),
                 rules=dict(content.get("rules", {})),
+                exempt=tuple(content.get("exempt", ())),
             )
         except (KeyError, TypeError, AttributeError, ValueError):
             raise InputError("the promise in the record is damaged") from None
@@ -100,6 +104,11 @@ class Promise:
             yield "`privacy.joint: true` was promised"
         if lacking := len({*prior.tokens} - {*self.tokens}):
             yield f"`privacy.missing_tokens` lacks {lacking} texts that meant a missing value"
+        for name in {*self.exempt} - {*prior.exempt}:
+            yield (
+                f"combinations with column {name} were promised not to be rare, and "
+                "`privacy.acknowledge_unique` accepts them"
+            )
         for name, rule in prior.rules.items():
             if self.rules.get(name) != rule:
                 yield f"{name} was promised, and this config's policy has no such rule"
@@ -195,6 +204,11 @@ def make_promise(config: Config, schema: Schema) -> Promise:
         joint=config.privacy.joint,
         tokens=tuple(sorted(map(_digest, config.privacy.missing_tokens))),
         rules={} if config.policy is None else _digest_rules(config.policy),
+        exempt=tuple(
+            name
+            for name, attribute in config.attributes.items()
+            if attribute.role is Role.INSENSITIVE and config.privacy.acknowledges_unique(name)
+        ),
     )
 
 

@@ -38,9 +38,9 @@ def find_published_audit(
     """What the newest run found of the table, if that still holds of what is published.
 
     It does if the private record of that run has the same promise and the version that its commit
-    made, and all later commits moved the same rows to other files (OPTIMIZE, VACUUM). Of models
-    that compare classes with the whole table nothing is known: rows that are added change it. Cost:
-    a few small files.
+    made, and all later commits moved the same rows to other files (OPTIMIZE, VACUUM). Nothing is
+    known of models that compare classes with the whole table, which rows that are added change, or
+    that go by a hierarchy or an order, which a promise does not have. Cost: a few small files.
 
     Args:
         promise: What the rows that are added promise.
@@ -51,7 +51,7 @@ def find_published_audit(
         What is known; None where any of it is in doubt, so that the rows must be read.
     """
     newest = next(iter(target.commits()), None)
-    if newest is None or any(model.relative for model in promise.models):
+    if newest is None or any(m.relative or m.by_hierarchy or m.by_order for m in promise.models):
         return None
     path = f"{records.root}/{newest.run_id}.json"
     if not records.exists(path) or not target.keeps_rows_since(newest.version):

@@ -118,6 +118,38 @@ def test_stronger_models_read_all(shell: Shell, started: Path) -> None:
         assert "the audit of the table with the batch failed" in said.error
 
 
+NOTED = {"city": {"role": "insensitive"}, "note": {"role": "insensitive"}}
+
+
+def noted(folder: Path, first: int, mode: str, unique: list[str], **columns: Any) -> Any:
+    """Batches of 30 with two insensitive columns, of which `unique` are acknowledged."""
+    made = config(folder, first, 30, mode, attributes=NOTED)
+    made["privacy"] = {**made["privacy"], "acknowledge_unique": unique}
+    frame = people(first + 30).iloc[first:].assign(note="x", **columns)
+    frame.to_parquet(folder / "people.parquet", index=False)
+    return made
+
+
+def test_what_was_acknowledged_is_read_where_it_is_not_any_more(
+    shell: Shell, spark: SparkSession, tmp_path: Path
+) -> None:
+    """The batch has no rare combinations of the column that was acknowledged; the rows that are
+    published have, and nobody has looked."""
+    assert shell.release(noted(tmp_path, 0, "error", ["city"])).code == 0
+    said = shell.release(noted(tmp_path, 30, "append", [], city="same"))
+    assert said.code == 3, said.err
+    assert "the audit of the table with the batch failed" in said.error
+    assert "belong to fewer than k=3 persons" in said.error
+    assert shell.release(noted(tmp_path, 30, "append", ["city"], city="same")).code == 0
+
+
+def test_a_batch_acknowledges_no_more_than_the_table(shell: Shell, tmp_path: Path) -> None:
+    assert shell.release(noted(tmp_path, 0, "error", [], city="same")).code == 0
+    said = shell.release(noted(tmp_path, 30, "append", ["city"]))
+    assert said.code == 2, said.err
+    assert "combinations with column city were promised not to be rare" in said.error
+
+
 def test_a_certificate_of_a_batch_states_bounds(shell: Shell, started: Path) -> None:
     said = shell.release(config(started, 30, 9))
     assert said.code == 0, said.err

@@ -85,6 +85,7 @@ FIRST = Promise(
     joint=True,
     tokens=("t1", "t2"),
     rules={"rule class-size of policy own": "d1"},
+    exempt=("note",),
 )
 STRONGER: list[dict[str, Any]] = [
     {},
@@ -94,6 +95,7 @@ STRONGER: list[dict[str, Any]] = [
     {"persons": "column id"},
     {"tokens": ("t1", "t2", "t3")},
     {"rules": {**FIRST.rules, "rule gate of policy own": "d2"}},
+    {"exempt": ()},
 ]
 WEAKER: list[dict[str, Any]] = [
     {"models": (KAnonymity(k=2), LDiversity(l=3, attribute="s"))},
@@ -111,6 +113,7 @@ WEAKER: list[dict[str, Any]] = [
     {"tokens": ("t1",)},
     {"rules": {}},
     {"rules": {"rule class-size of policy own": "d2"}},
+    {"exempt": ("note", "remark")},
 ]
 
 
@@ -134,7 +137,9 @@ def test_record_and_back() -> None:
     without = Promise.from_dict({**FIRST.to_dict(), "rules": {}})  # as before there were policies
     assert "rules" not in without.to_dict()
     assert without.digest != FIRST.digest
-    for name in FIRST.to_dict().keys() - {"rules"}:
+    assert again.exempt == FIRST.exempt
+    assert "exempt" not in replace(FIRST, exempt=()).to_dict()
+    for name in FIRST.to_dict().keys() - {"rules", "exempt"}:
         content = {key: value for key, value in FIRST.to_dict().items() if key != name}
         with pytest.raises(InputError, match="damaged"):
             Promise.from_dict(content)
