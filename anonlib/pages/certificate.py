@@ -295,7 +295,7 @@ _ROLES = ("sensitive", "target", "insensitive")
 
 def _digests(record: Record, record_sha256: str) -> Iterator[Row]:
     yield "run", record["run_id"]
-    yield "rows and values of the table", record.get("table_digest") or "not known: rows were added"
+    yield "rows and values of the table", record.get("table_digest") or "not in the record"
     yield "config", record["config_sha256"]
     yield "promise", _sha256_of(record["promise"])
     yield "private record", record_sha256

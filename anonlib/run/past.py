@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
@@ -80,15 +80,17 @@ class PriorRelease:
     Attributes:
         rows: The rows that a batch is appended to: columns in the table's order, named by the
             batch's ids. None in other modes.
-        digest: Their digest, if the ledger has it.
+        digest: Their digest.
         notes: What the report must say about them.
         known: What the run that left them found of them, if they need not be read for that.
+        in_ledger: Whether a run of the ledger left just these rows; also without rows.
     """
 
     rows: DataFrame | None = None
-    digest: Digest | None = None
+    digest: Digest = field(default_factory=Digest)
     notes: tuple[str, ...] = ()
     known: PublishedAudit | None = None
+    in_ledger: bool = True
 
     def names(self, schema: Schema) -> dict[str, str]:
         """By id: the names of the released columns, in the order in which they are written."""
@@ -104,20 +106,14 @@ class PriorRelease:
         # By position: names may hold anything.
         return self.rows.unionAll(staged_rows.select(*names)).toDF(*names.values())
 
-    def digest_with(self, batch: Digest) -> Digest | None:
-        """The digest of the table after the run; None if the digest before it is unknown."""
-        if self.rows is None or self.digest is None:
-            return batch if self.rows is None else None
-        return self.digest + batch
-
 
 def look_back(
     config: Config, target: Target, source: Source, ledger: Ledger | None
 ) -> PriorRelease:
     """Checks this run against the releases before it.
 
-    Cost with a ledger: a pass over the columns that identify persons, and one over the target,
-    unless its rows are known (`find_published_audit`).
+    Cost of a batch: a pass over the target, unless its rows are known (`find_published_audit`),
+    and with a ledger one over the columns that identify persons.
 
     Raises:
         InputError: This batch does not fit the target.
@@ -135,10 +131,9 @@ def look_back(
     rows = _read_target(config.release.partition_by, target, source.schema)
     require_kept(promise, target, records)
     known = find_published_audit(promise, target, records)
+    digest = digest_table(target.published()) if known is None else known.digest
     if ledger is None:
-        return PriorRelease(rows, known=known)
-    digest = None if known is None else known.digest
-    digest = digest or digest_table(target.published())
+        return PriorRelease(rows, digest, known=known)
     gap = ledger.gap(target.runs(), digest, source.schema)
     if config.unit:
         models = bind_models(config.privacy.models, config.attributes)
@@ -147,8 +142,8 @@ def look_back(
         problems = _returning(source, target, ledger, gap)
         if texts := list(problems):
             raise ConfigError([Problem("release.acknowledge_returning", text) for text in texts])
-    in_ledger = digest if ledger.knows(target.runs(), digest) else None
-    return PriorRelease(rows, in_ledger, known=known)
+    in_ledger = ledger.knows(target.runs(), digest)
+    return PriorRelease(rows, digest, known=known, in_ledger=in_ledger)
 
 
 def digest_table(table: DataFrame) -> Digest:

@@ -21,14 +21,14 @@ class PublishedAudit:
     Attributes:
         run_id: The run.
         report: Its audit of the table.
-        digest: The digest of the table's rows; None if the run did not know it.
+        digest: The digest of the table's rows.
         nodes: By column that is released as nodes of its hierarchy: the numbers of nodes that the
             manifest names.
     """
 
     run_id: str
     report: AuditReport
-    digest: Digest | None
+    digest: Digest
     nodes: Mapping[str, frozenset[int]]
 
 
@@ -62,7 +62,7 @@ def find_published_audit(
         same = of_table and Promise.from_dict(kept["promise"]).digest == promise.digest
         if not same or kept["outcome"] != "published":
             return None
-        digest = Digest.from_text(kept["table_digest"]) if kept["table_digest"] else None
+        digest = Digest.from_text(kept["table_digest"])
         report = AuditReport.from_dict(kept["audit"])
         return PublishedAudit(newest.run_id, report, digest, _find_nodes(newest))
     except (InputError, ValueError, KeyError, TypeError, AttributeError):

@@ -61,7 +61,7 @@ class ReleaseResult:
     table: str = ""
     table_version: int = -1
     time: str = ""  # when the release was about to be published, in UTC
-    table_digest: str = ""  # of the table after the run; empty if it is not known
+    table_digest: str = ""  # of the table after the run; empty if nothing was published
     manifest: str = ""
     record: str = ""
     report: str = ""

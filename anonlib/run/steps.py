@@ -122,12 +122,12 @@ class Run:
             result = self._result(scan, release, evaluation, overview, "published")
             notes = (*self.prior.notes, *reader_notes(source.schema))
             digest_of_rows = self._digest(release, source.schema)
-            after = self.prior.digest_with(digest_of_rows)
+            after = self.prior.digest + digest_of_rows
             result = replace(
                 result,
                 notes=(*notes, *source.schema.notes, *result.notes),
                 time=datetime.now(UTC).isoformat(timespec="seconds"),
-                table_digest="" if after is None else after.text,
+                table_digest=after.text,
             )
             self._write_ahead(result, source, scan, release, lease)
             version = self._publish(source, scan, release, lease, digest_of_rows)
@@ -262,7 +262,7 @@ class Run:
         require_current(self.config.context)
         names = self.prior.names(schema)
         self.target.require_unchanged()
-        after = self.prior.digest_with(digest_of_rows)
+        after = self.prior.digest + digest_of_rows if self.prior.in_ledger else None
         self.past.before_commit(self.run_id, source, after, release.table_report)
         require_same_files(source.files, source.fresh)
         files = release.staging.files

@@ -150,8 +150,13 @@ def test_a_batch_acknowledges_no_more_than_the_table(shell: Shell, tmp_path: Pat
     assert "combinations with column city were promised not to be rare" in said.error
 
 
-def test_a_certificate_of_a_batch_states_bounds(shell: Shell, started: Path) -> None:
-    said = shell.release(config(started, 30, 9))
+@pytest.mark.parametrize("ledger", [True, False])
+def test_a_certificate_of_a_batch_states_bounds(shell: Shell, started: Path, ledger: bool) -> None:
+    batch = config(started, 30, 9)
+    if not ledger:
+        del batch["release"]["ledger"]
+        batch["release"]["acknowledge_returning"] = True
+    said = shell.release(batch)
     assert said.code == 0, said.err
     record = record_of(started)
     page = anonlib.certify(record["record"].removeprefix("file:"))
@@ -161,4 +166,5 @@ def test_a_certificate_of_a_batch_states_bounds(shell: Shell, started: Path) -> 
     assert not [line for line in lines if line.state == "contradicted"]
     confirmed = {line.name for line in lines if line.state == "confirmed"}
     assert {"classes", "rows of the smallest class", "rows"} <= confirmed
+    assert "rows and values of the table" in confirmed
     assert {"k_anonymity k=3", "l_diversity l=2 attribute=illness"} <= confirmed
