@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Set
 from dataclasses import replace
 
-from anonlib.auditing.audit import audit_table
+from anonlib.auditing.audit import audit_parts, audit_table
 from anonlib.auditing.in_memory import audit_in_memory
 from anonlib.auditing.report import AuditReport, AuditSpec, Persons, Verdict
 from anonlib.auditing.verdicts import list_labels
@@ -86,6 +86,7 @@ __all__ = [
     "Persons",
     "Verdict",
     "audit_in_memory",
+    "audit_parts",
     "audit_table",
     "by_parts",
     "join_reports",

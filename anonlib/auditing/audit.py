@@ -1,6 +1,6 @@
 """The audit: its checks, and the verdicts from their counts."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,6 @@ from anonlib.auditing.verdicts import (
     INSENSITIVE_ALONE,
     INSENSITIVE_WITHIN,
     JOINT,
-    Tally,
     insensitive_state,
     joint_models,
     least_persons,
@@ -25,6 +24,8 @@ from anonlib.errors import Problem
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
+    from anonlib.auditing.count import Counts
 
 
 def audit_table(df: "DataFrame", spec: AuditSpec, whole: "DataFrame | None" = None) -> AuditReport:
@@ -47,54 +48,86 @@ def audit_table(df: "DataFrame", spec: AuditSpec, whole: "DataFrame | None" = No
     Returns:
         The report. It lists all defects of the table; nothing is raised.
     """
+    return audit_parts(df, spec, (), whole)[0]
+
+
+def audit_parts(
+    df: "DataFrame", spec: AuditSpec, parts: Sequence[str], whole: "DataFrame | None" = None
+) -> list[AuditReport]:
+    """The audit of a table, and of the same rows as if a class had those of one part only.
+
+    Cost: that of `audit_table`, except that models which the first pass leaves undecided are
+    counted again for each of the `parts`.
+
+    Args:
+        df: The table, as for `audit_table`, with the columns of the parts.
+        spec: As for `audit_table`.
+        parts: Private columns; each value is a part of the table.
+        whole: As for `audit_table`.
+
+    Returns:
+        The report on the table, then one for each of the `parts`: of classes and verdicts alone.
+    """
     models = [registry.build("audit", registry.spec(model)) for model in spec.models]
+    spec = replace(spec, private=(*spec.private, *parts))
     problems, broken = schema_problems(df, spec, models)
     protected = protected_columns(spec, models)
     needed = {*spec.quasi_identifiers, *protected, *token_columns(spec)}
     if needed & broken:
         state = insensitive_state(spec, checked=False)
         n_rows = df.count()
-        return AuditReport(n_rows, 0, (), sort_problems(problems, n_rows), (), state)
+        broken_table = AuditReport(n_rows, 0, (), sort_problems(problems, n_rows), (), state)
+        return [broken_table, *[replace(broken_table, problems=()) for _ in parts]]
 
     from anonlib.auditing.count import tally
 
     k = least_persons(models)
     checked = bool(k and spec.insensitive) and not {*spec.insensitive} & broken
     checked = checked and not spec.acknowledge_unique
-    view = make_view(df, spec, protected, spec.insensitive if checked else (), whole)
-    sizes, n_rows, tallies = tally(view, models)
-    counted = zip(models, tallies, strict=True) if n_rows else ()
-    verdicts = [_verdict(view, model, found) for model, found in counted]
-    if n_rows:
-        verdicts += _joint_verdicts(view, spec, models)
+    view = make_view(df, spec, protected, spec.insensitive if checked else (), whole, parts)
+    views = [view, *[replace(view, keys=(*view.keys, name)) for name in view.parts]]
+    counts = tally(views, models)
+    n_rows = counts[0].n_rows
     if n_rows and checked:
         problems += _insensitive_problems(view, k)
-    return AuditReport(
-        n_rows=n_rows,
-        n_classes=sizes.total(),
-        verdicts=tuple(verdicts),
-        problems=sort_problems(problems, n_rows),
-        sizes=tuple(sorted(sizes.items())),
-        insensitive=insensitive_state(spec, checked=checked),
-        lone=lone(view, spec) if n_rows else {},
-    )
+    joint = _joint_verdicts(views, spec, models) if n_rows else [[] for _ in views]
+    reports = [
+        AuditReport(
+            n_rows=n_rows,
+            n_classes=each.sizes.total(),
+            verdicts=(*_verdicts(view, models, each), *others),
+            problems=(),
+            sizes=tuple(sorted(each.sizes.items())),
+            insensitive=insensitive_state(spec, checked=checked),
+        )
+        for view, each, others in zip(views, counts, joint, strict=True)
+    ]
+    found = lone(view, spec) if n_rows else {}
+    reports[0] = replace(reports[0], problems=sort_problems(problems, n_rows), lone=found)
+    return reports
 
 
-def _verdict(view: View, model: AuditModel, tally: Tally) -> Verdict:
-    return make_verdict(model, tally, model.unverifiable(view))
+def _verdicts(view: View, models: Sequence[AuditModel], counts: "Counts") -> list[Verdict]:
+    """The verdicts on a view; none if it has no rows."""
+    found = zip(models, counts.tallies, strict=True) if counts.n_rows else ()
+    return [make_verdict(model, tally, model.unverifiable(view)) for model, tally in found]
 
 
-def _joint_verdicts(view: View, spec: AuditSpec, models: Sequence[AuditModel]) -> Iterator[Verdict]:
-    """The verdicts against attackers who know other protected columns. Known columns are keys of
-    classes, like quasi-identifiers."""
+def _joint_verdicts(
+    views: Sequence[View], spec: AuditSpec, models: Sequence[AuditModel]
+) -> list[list[Verdict]]:
+    """By view: the verdicts against attackers who know other protected columns. Known columns are
+    keys of classes, like quasi-identifiers."""
     from anonlib.auditing.count import tally
 
+    verdicts: list[list[Verdict]] = [[] for _ in views]
     for known, same in joint_models(spec, models).items():
-        within = replace(view, keys=view.keys + tuple(view.sensitive[name] for name in known))
-        _, _, tallies = tally(within, same)
-        for model, counted in zip(same, tallies, strict=True):
-            found = _verdict(within, model, counted)
-            yield replace(found, model=f"{found.model}{JOINT}")
+        names = tuple(views[0].sensitive[name] for name in known)
+        within = [replace(view, keys=view.keys + names) for view in views]
+        for view, counts, found in zip(within, tally(within, same), verdicts, strict=True):
+            each = _verdicts(view, same, counts)
+            found += [replace(verdict, model=f"{verdict.model}{JOINT}") for verdict in each]
+    return verdicts
 
 
 def _insensitive_problems(view: View, k: int) -> list[Problem]:

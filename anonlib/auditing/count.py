@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import reduce
 from operator import or_
 
@@ -18,30 +18,60 @@ from anonlib.auditing.view import View
 N_BUCKETS = 32768
 
 
-def tally(view: View, models: Sequence[AuditModel]) -> tuple[Counter[int], int, list[Tally]]:
-    """Counts the classes of a view.
+@dataclass(frozen=True)
+class Counts:
+    """The counts of a view.
 
-    Returns:
-        The number of classes by size, the number of rows, and the counts of each model.
+    Attributes:
+        sizes: The number of classes by size.
+        n_rows: The number of rows.
+        tallies: The counts of each model.
     """
-    partials = [model.partial(view) for model in models]
-    classes = view.rows.groupBy(*view.keys).agg(
-        F.count("*").alias("n_rows"),
-        *[
-            column.alias(f"m{i}_{name}")
-            for i, partial in enumerate(partials)
-            for name, column in partial.items()
-        ],
+
+    sizes: Counter[int]
+    n_rows: int
+    tallies: tuple[Tally, ...]
+
+
+def tally(views: Sequence[View], models: Sequence[AuditModel]) -> list[Counts]:
+    """Counts the classes of each view, in one pass over their rows.
+
+    views: Views of the same rows, whose keys differ.
+    """
+    partials = [model.partial(views[0]) for model in models]
+    merges = {
+        f"m{i}_{name}": each for i, part in enumerate(partials) for name, each in part.items()
+    }
+    keys = dict.fromkeys(key for view in views for key in view.keys)
+    finest = (
+        views[0]
+        .rows.groupBy(*keys)
+        .agg(F.count("*").alias("n_rows"), *[each.of_rows.alias(n) for n, each in merges.items()])
     )
-    summaries = [F.count("*").alias("n_classes"), F.sum("n_rows").alias("n_rows")]
-    for i, (model, partial) in enumerate(zip(models, partials, strict=True)):
-        part = {name: F.col(f"m{i}_{name}") for name in partial} | {"n_rows": F.col("n_rows")}
-        summaries += _summary(view, model, part, f"m{i}_")
-    found = classes.groupBy(_rounded_size().alias("size")).agg(*summaries).collect()
-    sizes = Counter({row["size"]: row["n_classes"] for row in found})
-    tallies = [_gather(model, found, f"m{i}_") for i, model in enumerate(models)]
+    again = [F.sum("n_rows").alias("n_rows")]
+    again += [each.merge(F.col(name)).alias(name) for name, each in merges.items()]
+    summaries = []
+    for place, view in enumerate(views):
+        classes = finest if len(view.keys) == len(keys) else finest.groupBy(*view.keys).agg(*again)
+        aggregates = [F.count("*").alias("n_classes"), F.sum("n_rows").alias("n_rows")]
+        for i, (model, partial) in enumerate(zip(models, partials, strict=True)):
+            part = {name: F.col(f"m{i}_{name}") for name in partial} | {"n_rows": F.col("n_rows")}
+            aggregates += _summary(view, model, part, f"m{i}_")
+        by_size = classes.groupBy(_rounded_size().alias("size")).agg(*aggregates)
+        summaries.append(by_size.withColumn("view", F.lit(place)))
+    found = reduce(DataFrame.unionAll, summaries).collect()
+    return [
+        _count_view(view, models, [row for row in found if row["view"] == place])
+        for place, view in enumerate(views)
+    ]
+
+
+def _count_view(view: View, models: Sequence[AuditModel], rows: Sequence[Row]) -> Counts:
+    """The counts of a view by the aggregates of each size."""
+    sizes = Counter({row["size"]: row["n_classes"] for row in rows})
+    tallies = [_gather(model, rows, f"m{i}_") for i, model in enumerate(models)]
     done = [_settle(view, model, counted) for model, counted in zip(models, tallies, strict=True)]
-    return sizes, sum(row["n_rows"] for row in found), done
+    return Counts(sizes, sum(row["n_rows"] for row in rows), tuple(done))
 
 
 def count_rare(view: View, keys: Sequence[str], k: int) -> tuple[int, int]:

@@ -27,6 +27,7 @@ class View:
         token: The column of the persons' tokens, if persons are counted by it.
         hierarchies: By released name of a protected column: its hierarchy.
         orders: By released name of a protected column of text: all values, low to high.
+        parts: The private columns whose values are parts of the table.
     """
 
     rows: "DataFrame"
@@ -38,6 +39,7 @@ class View:
     token: str | None
     hierarchies: Mapping[str, Hierarchy]
     orders: Mapping[str, tuple[str, ...]]
+    parts: tuple[str, ...] = ()
 
 
 def make_view(
@@ -46,6 +48,7 @@ def make_view(
     protected: Sequence[str],
     insensitive: Sequence[str],
     whole: "DataFrame | None" = None,
+    parts: Sequence[str] = (),
 ) -> View:
     """The view of a table with some protected and insensitive columns.
 
@@ -57,6 +60,7 @@ def make_view(
         protected: The protected columns of the view.
         insensitive: The insensitive columns of the view.
         whole: The table that `df` is a part of; by default `df` itself.
+        parts: The private columns whose values are parts of the table.
     """
     from pyspark.sql import functions as F
 
@@ -79,11 +83,11 @@ def make_view(
     names = {name: f"s{i}" for i, name in enumerate(protected)}
     others = {f"i{i}": key(name) for i, name in enumerate(insensitive)}
     token = spec.token if spec.persons == "token" else None
-    same = keys | others | ({} if token is None else {"t": released(token)})
+    private = {f"p{i}": released(name) for i, name in enumerate(parts)}
+    same = keys | others | private | ({} if token is None else {"t": released(token)})
     texts = {short: fold_value(released(name), types[name]) for name, short in names.items()}
     values = {
-        short: present(F.col(short), types[name], spec.missing_tokens)
-        for name, short in names.items()
+        short: present(F.col(short), types[n], spec.missing_tokens) for n, short in names.items()
     }
     rows = plain.select(*[column.alias(short) for short, column in (same | texts).items()])
     everything = rows.withColumns(values) if values else rows
@@ -98,4 +102,5 @@ def make_view(
         token=None if token is None else "t",
         hierarchies=spec.hierarchies,
         orders=spec.orders,
+        parts=tuple(private),
     )

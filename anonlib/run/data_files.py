@@ -17,6 +17,8 @@ from anonlib.spark.values import row_hash
 APP = "anonlib:"
 #: The properties of a table that runs make.
 PROPERTIES = {"delta.isolationLevel": "Serializable"}
+#: The property of the run's own folder that leaves the values of columns out of its log.
+NO_VALUES = "delta.dataSkippingNumIndexedCols"
 #: A table of fewer rows is not divided among cores.
 FEWEST_ROWS = 100_000
 _ORDER = "__anonlib_order"
@@ -56,11 +58,11 @@ def write_files(
     frame: DataFrame,
     run_id: str,
     partition_by: Sequence[str] = (),
-    *,
-    statistics: bool = True,
 ) -> DataFiles:
     """Writes rows as the files of a Delta table, without a commit: one file for each task, or for
-    each task and folder.
+    each task and folder. The log gets the number of their rows, but no least and greatest values.
+    These would cost as much as the files, and no reader could skip one by them: rows are dealt to
+    files at random.
 
     Args:
         spark: The session.
@@ -68,14 +70,12 @@ def write_files(
         frame: The rows, under the names of the table.
         run_id: The run that a commit of these files names.
         partition_by: The columns that files are laid out by.
-        statistics: Whether the log gets statistics of columns, which cost as much as the files.
     """
     transaction = Transaction.begin(spark, root)
     # A session may be set to cut files, or to shuffle rows before they are written.
     options = {"maxRecordsPerFile": "0", "optimizeWrite": "false"}
     options |= {"txnAppId": f"{APP}{run_id}", "txnVersion": "1"}
-    none = {} if statistics else {"delta.dataSkippingNumIndexedCols": "0"}
-    properties, mode = {**PROPERTIES, **none}, save_mode(spark, "ErrorIfExists")
+    properties, mode = PROPERTIES | {NO_VALUES: "0"}, save_mode(spark, "ErrorIfExists")
     try:
         actions = transaction.write(frame, mode, partition_by, options, properties)
     finally:

@@ -16,6 +16,7 @@ from anonlib.config.model import ReleaseSection
 from anonlib.errors import BusyError, InputError, StorageError
 from anonlib.run.data_files import (
     APP,
+    NO_VALUES,
     PROPERTIES,
     DataFiles,
     count_files,
@@ -379,7 +380,7 @@ class Target:
         run. Returns the actions of the commit."""
         own = files.transaction
         if self.version < 0:
-            transaction.handle.updateMetadata(own.handle.metadata(), False)
+            transaction.handle.updateMetadata(own.metadata_without(NO_VALUES), False)
             schemas = [each.handle.metadata().schema().json() for each in (own, transaction)]
             if schemas[0] != schemas[1]:
                 text = "release.path: Delta gives the table other columns than its files"

@@ -41,9 +41,11 @@ from anonlib.spark.tasks import fit_shuffles
 from anonlib.spark.translation import translate_errors
 from anonlib.spark.values import as_double, canonical, count_units
 from anonlib.table.encoding import Encoding, Values, fit_encoding
-from anonlib.table.schema import Column, Scale
+from anonlib.table.schema import Column, Scale, Schema
 from anonlib.text import fold_text
 
+#: At least the columns that a run adds to a row.
+OWN_COLUMNS = 16
 #: Names of folders that stand for a missing value.
 READ_AS_MISSING = ("", "__HIVE_DEFAULT_PARTITION__")
 #: The longest name of a folder, in bytes of UTF-8, and the characters that Spark writes as `%XX`.
@@ -67,6 +69,7 @@ class Scan:
         source_digest: Digest of the rows as they were read.
         content: Figures of the content gate.
         n_nobody: Rows without a person: a column of the unit is missing.
+        row_bytes: The most bytes of a row for Python; None if nested columns hide them.
     """
 
     n_rows: int
@@ -80,6 +83,7 @@ class Scan:
     target: Encoding | None = None
     context: tuple[Encoding, ...] = ()
     n_nobody: int = 0
+    row_bytes: int | None = None
 
 
 def scan(source: Source, config: Config, prior_rows: DataFrame | None = None) -> Scan:
@@ -129,6 +133,7 @@ def scan(source: Source, config: Config, prior_rows: DataFrame | None = None) ->
         target=label,
         context=context,
         n_nobody=int(figures.get("nobody", 0)),
+        row_bytes=_row_bytes(source.schema, figures),
     )
 
 
@@ -195,6 +200,7 @@ def _figures(source: Source, missing_tokens: tuple[str, ...]) -> dict[str, Any]:
         if pa.types.is_string(column.type):
             n_broken.append(F.count_if(~F.is_valid_utf8(f"{id}_read")))
     aggregates.append(F.sum(reduce(add, n_bytes)).alias("n_bytes"))
+    aggregates.append(F.max(reduce(add, n_bytes)).alias("most_bytes"))
     aggregates.append(reduce(add, n_broken).alias("n_broken"))
     raw_columns = {f"{id}_read": column for id, column in source.columns.items()}
     if unit := source.schema.unit:
@@ -206,6 +212,13 @@ def _figures(source: Source, missing_tokens: tuple[str, ...]) -> dict[str, Any]:
         .head()
     )
     return row.asDict() if row else {}
+
+
+def _row_bytes(schema: Schema, figures: dict[str, Any]) -> int | None:
+    """At least the most bytes of a row: its texts, and 16 for each other column."""
+    if any(pa.types.is_nested(column.type) for column in schema.columns):
+        return None
+    return int(figures["most_bytes"]) + 16 * (len(schema.columns) + OWN_COLUMNS)
 
 
 def _value(source: Source, column: Column) -> SparkColumn:

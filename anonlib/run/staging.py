@@ -23,7 +23,7 @@ from anonlib.run.tuple_plan import plan_tuples
 from anonlib.source import Source
 from anonlib.spark.digest import Digest, digest_halves
 from anonlib.spark.storage import Storage
-from anonlib.spark.tasks import ROWS_PER_TASK, count_cores, hear_tasks
+from anonlib.spark.tasks import ROWS_PER_TASK, count_cores, fit_batches, hear_tasks
 from anonlib.spark.translation import translate_errors
 from anonlib.table.block import ClassMoments
 from anonlib.table.columns import DEAL, HASH, HELD, LINK, NO_LINK
@@ -111,15 +111,16 @@ def stage_release(
         if config.kernel.needs_classes:
             task = replace(task, moments=table_moments(rows, task))
     marked = _mark(rows, schema, config.seed, scan.n_rows, marks)
+    write = partial(_write, marked, schema, config.release, config.spark, place, scan.row_bytes)
     with progress.stage("anonymize", spark), translate_errors("anonymize"):
-        staging = _write(marked, schema, config.release, config.spark, plan, task, place)
+        staging = write(plan, task)
     if any(each.failed for each in staging.totals):
         # Blocks are then merged beyond their unit, by the counts of all.
         with progress.stage("partition", spark), translate_errors("partition"):
             Storage(spark, place.folder).delete(place.folder)
             plan = _plan(rows, schema, scan, config, task, count=True)
         with progress.stage("anonymize", spark), translate_errors("anonymize"):
-            staging = _write(marked, schema, config.release, config.spark, plan, task, place)
+            staging = write(plan, task)
     if plan.n_rows == scan.n_rows:
         return staging
     with translate_errors("anonymize"):
@@ -142,9 +143,10 @@ def _write(
     schema: Schema,
     release: ReleaseSection,
     how: SparkSection,
+    place: Place,
+    row_bytes: int | None,
     plan: Plan,
     task: Task,
-    place: Place,
 ) -> Staging:
     """Anonymizes rows, and writes them: as files that can be the release, if the workers tell
     nothing private of them and each file has whole cells."""
@@ -163,7 +165,7 @@ def _write(
     )
     # As many for each file.
     n_tasks = n_files * ceil(plan.n_rows / ROWS_PER_TASK / n_files) if can_be_released else None
-    with hear_tasks(spark) as totals:
+    with hear_tasks(spark) as totals, fit_batches(spark, row_bytes):
         frame = plan.stage(
             rows,
             schema,
@@ -175,7 +177,7 @@ def _write(
         if can_be_released:
             frame = order_in_files(frame.select(*names), n_files)
         named = frame.toDF(*names.values()) if can_be_released else frame
-        files = write_files(spark, place.folder, named, place.run_id, statistics=can_be_released)
+        files = write_files(spark, place.folder, named, place.run_id)
     kept = files if can_be_released else None
     return Staging(plan, task, files.read(frame.schema), tuple(totals.value), kept)
 

@@ -55,18 +55,19 @@ def audit_staged(
     if schema.unit:
         columns.append(F.col(TOKEN))
         spec = replace(spec, persons="token", token=TOKEN)
-    report = auditing.audit_table(staged_rows.select(*columns), spec, table)
-    if by_file is not None:
-        each = replace(spec, apart=FILE, private=(FILE,), acknowledge_unique=True)
-        frame = by_file.select(*columns, FILE)
-        of_files = auditing.audit_table(frame, each, table)
-        # How rows were dealt to files is chance: figures of files are told only if they fail.
-        report = report if of_files.passed else report.and_("each file", of_files)
+    of_files = () if by_file is None else (FILE,)
+    of_owners = () if plan.owners is None else (CONTROLLER,)
+    rows = staged_rows if by_file is None else by_file
+    frame = rows.select(*columns, *of_files, *of_owners)
+    report, *reports = auditing.audit_parts(frame, spec, (*of_files, *of_owners), table)
+    # How rows were dealt to files is chance: figures of files are told only if they fail.
+    if of_files and not (each := reports.pop(0)).passed:
+        report = report.and_("each file", each)
     if plan.owners is None:
         return report
+    report = report.and_("each controller", *reports)
     frame = staged_rows.select(*columns, CONTROLLER)
     apart = replace(spec, apart=CONTROLLER, private=(CONTROLLER,), acknowledge_unique=True)
-    report = report.and_("each controller", auditing.audit_table(frame, apart, table))
     for owners, models in plan.owners.with_own_models():
         own_spec = replace(apart, only=owners, models=(*spec.models, *with_names(models, schema)))
         label = f"{len(owners)} controllers with their own models"

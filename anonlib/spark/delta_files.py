@@ -92,6 +92,13 @@ class Transaction:
         """The columns of the table, as Delta describes them."""
         return struct_type(self.handle.metadata().schema())
 
+    def metadata_without(self, name: str) -> Any:
+        """Delta's metadata of the table, without the property of a name."""
+        action = json.loads(self.handle.metadata().json())
+        action["metaData"]["configuration"].pop(name, None)
+        actions = java_class(self.spark, f"{DELTA}.actions.Action")
+        return actions.fromJson(json.dumps(action))
+
     def with_removals(self, actions: Any, *, of_all: bool) -> Any:
         """Actions without those that remove files, or with those that remove all files of the
         table."""

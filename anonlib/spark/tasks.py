@@ -3,7 +3,7 @@ interrupted."""
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, wait
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from heapq import heapify, heapreplace
 from math import ceil
 from typing import Any, TypeVar
@@ -143,10 +143,32 @@ def fit_shuffles(spark: SparkSession, n_rows: int) -> Iterator[None]:
     """
     key = "spark.sql.shuffle.partitions"
     before, wanted = spark.conf.get(key) or "", ceil(n_rows / ROWS_PER_TASK)
-    if not before.isdecimal() or int(before) >= wanted:  # some platforms have the word `auto`
+    fits = not before.isdecimal() or int(before) >= wanted  # some platforms have the word `auto`
+    with nullcontext() if fits else _setting(spark, key, str(wanted)):
         yield
-        return
-    spark.conf.set(key, str(wanted))
+
+
+@contextmanager
+def fit_batches(spark: SparkSession, row_bytes: int | None) -> Iterator[None]:
+    """Batches for Python in the body are not measured if none can reach the limit of their bytes:
+    Spark would measure a batch again after each of its rows, which costs as much as to fill it.
+
+    row_bytes: The most bytes of a row; None if they are not known.
+    """
+    key = "spark.sql.execution.arrow.maxBytesPerBatch"
+    limit = (spark.conf.get(key, None) or "").removesuffix("b")
+    records = spark.conf.get("spark.sql.execution.arrow.maxRecordsPerBatch") or ""
+    known = row_bytes is not None and limit.isdecimal() and records.isdecimal()
+    fits = known and 0 < int(records) * (row_bytes or 0) < int(limit)
+    with _setting(spark, key, str(2**31 - 1)) if fits else nullcontext():
+        yield
+
+
+@contextmanager
+def _setting(spark: SparkSession, key: str, value: str) -> Iterator[None]:
+    """The session has a setting in the body."""
+    before = spark.conf.get(key) or ""
+    spark.conf.set(key, value)
     try:
         yield
     finally:

@@ -1,6 +1,7 @@
 """What the audit refuses, and what it copes with: names, types, insensitive columns."""
 
 import json
+from dataclasses import replace
 from itertools import combinations_with_replacement
 from typing import Any
 
@@ -8,7 +9,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from anonlib.auditing import AuditReport, AuditSpec, audit_table
+from anonlib.auditing import AuditReport, AuditSpec, audit_parts, audit_table
 from anonlib.privacy import PrivacyModel
 from anonlib.privacy.k_anonymity import KAnonymity
 from anonlib.privacy.l_diversity import LDiversity
@@ -100,6 +101,26 @@ def test_spec_and_columns_must_fit(
     assert any(problem in text for text in texts(report)), texts(report)
     assert report.n_rows == 5
     assert (report.n_classes == 2) == counted
+
+
+@pytest.mark.parametrize("l", [2, 3])
+def test_parts_are_judged_as_if_each_were_alone(spark: SparkSession, l: int) -> None:  # noqa: E741 (the name in the literature)
+    """In the pass over the table: by the models' sketches, which are merged for the table."""
+    dealt = [(f"{n % 4}", n // 4 % 5, n % 7, n // 4 % 3, n % 5 // 2) for n in range(96)]
+    rows = spark.createDataFrame(dealt, "zip string, illness int, job int, file int, owner int")
+    diverse = tuple(LDiversity(l=l, attribute=name) for name in ("illness", "job"))
+    models: tuple[PrivacyModel, ...] = (KAnonymity(k=5), *diverse)
+    spec = AuditSpec(
+        ("zip", "illness", "job"), ("zip",), models, joint=("illness", "job"), private=("person",)
+    )
+    table, *parts = audit_parts(rows, spec, ("file", "owner"))
+    plain = rows.drop("file", "owner")
+    assert table == audit_table(plain, spec)
+    for name, part in zip(("file", "owner"), parts, strict=True):
+        frame = rows.select(*plain.columns, name)
+        alone = audit_table(frame, replace(spec, apart=name, private=(name,)))
+        assert part == alone
+        assert part.n_classes > table.n_classes
 
 
 def test_no_rows_and_no_quasi_identifiers(people: DataFrame) -> None:

@@ -1,5 +1,6 @@
 """Where the rows of a release are in random order, and what their files show."""
 
+import json
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from pyspark.sql import functions as F
 
 from anonlib.auditing import AuditReport
 from anonlib.run import data_files, publish, staging
+from anonlib.table.columns import FILE
 from tests.spark.support import Shell, left, multiset, people, settings, write_people
 
 pytestmark = pytest.mark.spark
@@ -49,17 +51,17 @@ def classes(rows: pd.DataFrame) -> "pd.Series[int]":
 
 @pytest.fixture
 def audits(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
-    """Of each audit, whether it was by file."""
+    """Of each audit of staged rows, whether it was also by file."""
     seen: list[bool] = []
     from anonlib import auditing
 
-    audit = auditing.audit_table
+    audit = auditing.audit_parts
 
-    def note(frame: DataFrame, spec: Any, whole: DataFrame | None = None) -> AuditReport:
-        seen.append(spec.apart is not None)
-        return audit(frame, spec, whole)
+    def note(frame: DataFrame, spec: Any, parts: Any, whole: Any = None) -> list[AuditReport]:
+        seen.append(FILE in parts)
+        return audit(frame, spec, parts, whole)
 
-    monkeypatch.setattr(auditing, "audit_table", note)
+    monkeypatch.setattr(auditing, "audit_parts", note)
     return seen
 
 
@@ -77,7 +79,7 @@ def test_files_are_the_release(
     with monkeypatch.context() as patch:
         patch.setattr(publish.Target, "_order", None)  # it would write rows again
         assert shell.release(source).code == 0
-    assert audits == [False, True]
+    assert audits == [True]
     files = files_of(spark, path)
     assert [len(rows) > N / 4 for rows in files] == [True, True]
     assert all(classes(rows).min() >= K for rows in files)
@@ -93,7 +95,13 @@ def test_files_are_the_release(
         2,
         {"delta.isolationLevel": "Serializable"},
     )
-    assert table.where(F.col("position") < 0).count() == 0  # read by the statistics of files
+    assert table.where(F.col("position") < 0).count() == 0
+    log = Path(path, "_delta_log", f"{0:020}.json").read_text()
+    added = [json.loads(line)["add"] for line in log.splitlines() if '"add"' in line]
+    stats = [json.loads(each["stats"]) for each in added]
+    assert sum(each["numRecords"] for each in stats) == N
+    # Least and greatest values let no reader skip a file of rows in random order.
+    assert not [each for each in stats if each.get("minValues") or each.get("nullCount")]
 
     frame = people(N).assign(position=range(N, 2 * N), name=[f"new-{i}" for i in range(N)])
     write_people(tmp_path, frame)

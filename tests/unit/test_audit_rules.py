@@ -4,7 +4,7 @@ import is in test_layout.py."""
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
@@ -14,10 +14,11 @@ from pyspark.sql import types as T
 
 from anonlib import registry
 from anonlib.auditing import AuditReport, AuditSpec, Verdict, audit, by_parts, canonical, count
-from anonlib.auditing.count import Tally
+from anonlib.auditing.count import Counts
 from anonlib.auditing.models import AuditModel, Judgement, UnverifiableError
 from anonlib.auditing.models._distinct import Distinct
 from anonlib.auditing.rules import schema_problems
+from anonlib.auditing.verdicts import Tally
 from anonlib.auditing.view import View
 from anonlib.errors import ConfigError, Problem
 from anonlib.privacy.k_anonymity import KAnonymity
@@ -117,19 +118,28 @@ class Counted:
     rare: Callable[[Any], int] = lambda keys: 0
     sizes: Counter[int] = field(default_factory=lambda: Counter({5: 2, 3: 1}))
     n_rows: int = 13
+    of_parts: list[Tally] = field(default_factory=list)
     asked: list[Any] = field(default_factory=list)
 
     def audit(self, frame: Any, spec: AuditSpec) -> AuditReport:
-        def view(df: Any, spec: AuditSpec, protected: Any, insensitive: Any, whole: Any) -> View:
+        return self.audit_parts(frame, spec, ())[0]
+
+    def audit_parts(self, frame: Any, spec: AuditSpec, parts: tuple[str, ...]) -> list[AuditReport]:
+        def view(
+            df: Any, spec: AuditSpec, protected: Any, insensitive: Any, whole: Any, parts: Any
+        ) -> View:
             self.asked.append((protected, tuple(insensitive)))
             sensitive = {name: f"s{i}" for i, name in enumerate(protected)}
             insensitive = tuple(f"i{i}" for i in range(len(insensitive)))
             token = "t" if spec.persons == "token" else None
-            return View(df, df, ("q0",), sensitive, insensitive, spec.persons, token, {}, {})
+            names = tuple(f"p{i}" for i in range(len(parts)))
+            return View(df, df, ("q0",), sensitive, insensitive, spec.persons, token, {}, {}, names)
 
-        def tally(view: View, models: Any) -> Any:
-            self.asked.append((view.keys, [model.label for model in models]))
-            return self.sizes, self.n_rows, self.tallies[: len(models)]
+        def tally(views: Sequence[View], models: Any) -> list[Counts]:
+            keys = views[0].keys if len(views) == 1 else [view.keys for view in views]
+            self.asked.append((keys, [model.label for model in models]))
+            each = [self.tallies, *[self.of_parts for _ in views[1:]]]
+            return [Counts(self.sizes, self.n_rows, tuple(t[: len(models)])) for t in each]
 
         def count_rare(view: View, keys: Any, k: int) -> tuple[int, int]:
             self.asked.append((keys, k))
@@ -139,7 +149,7 @@ class Counted:
         self.patch.setattr(count, "tally", tally)
         self.patch.setattr(count, "count_rare", count_rare)
         self.patch.setattr(audit, "lone", lambda view, spec: {"shares": 2})
-        return audit.audit_table(frame, spec)
+        return audit.audit_parts(frame, spec, parts)
 
 
 K3, L2 = KAnonymity(k=3), LDiversity(l=2, attribute="ill")
@@ -164,6 +174,27 @@ def test_a_table_that_holds(monkeypatch: pytest.MonkeyPatch) -> None:
         (("i0",), 3),
         (("q0", "i0"), 3),
     ]
+
+
+def test_parts_have_verdicts_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    few = [Tally(value=2), Tally(value=1, failing=Counter({3: 1}))]
+    counted = Counted(monkeypatch, [FINE, FINE], of_parts=few)
+    table, part = counted.audit_parts(Frame(**TABLE, file=TEXT), SPEC, ("file",))
+    assert table.passed
+    assert table.insensitive == "checked"
+    assert not part.passed
+    assert [(v.value, v.holds) for v in part.verdicts] == [(2, True), (1, False)]
+    assert (part.problems, part.lone) == ((), {})
+    assert counted.asked[1][0] == [("q0",), ("q0", "p0")]
+
+
+def test_parts_of_a_table_without_the_columns_do_not_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    counted = Counted(monkeypatch, [FINE, FINE])
+    table, part = counted.audit_parts(Frame(age=INT, job=TEXT, file=TEXT), SPEC, ("file",))
+    assert not table.passed
+    assert [problem.where for problem in table.problems] == ["ill"]
+    assert not part.passed
+    assert not part.problems
 
 
 def test_a_table_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:

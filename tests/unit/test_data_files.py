@@ -65,11 +65,8 @@ def test_rows_are_in_the_order_of_a_fresh_secret(
     assert bits == [63]
 
 
-@pytest.mark.parametrize("statistics", [True, False])
 @pytest.mark.parametrize("fails", [True, False])
-def test_how_files_are_written(
-    monkeypatch: pytest.MonkeyPatch, statistics: bool, fails: bool
-) -> None:
+def test_how_files_are_written(monkeypatch: pytest.MonkeyPatch, fails: bool) -> None:
     """A commit of them names the run, a session can't cut or shuffle them, and Delta keeps no log
     of the folder."""
     given: list[Any] = []
@@ -89,9 +86,9 @@ def test_how_files_are_written(
     spark, frame = Any, Any
     if fails:
         with pytest.raises(StorageError, match="full"):
-            write_files(spark, "work/files", frame, "mine", ("a",), statistics=statistics)
+            write_files(spark, "work/files", frame, "mine", ("a",))
     else:
-        found: Any = write_files(spark, "work/files", frame, "mine", ("a",), statistics=statistics)
+        found: Any = write_files(spark, "work/files", frame, "mine", ("a",))
         assert found == DataFiles(own, "actions")  # type: ignore[arg-type]
     options = {
         "maxRecordsPerFile": "0",
@@ -99,8 +96,9 @@ def test_how_files_are_written(
         "txnAppId": "anonlib:mine",
         "txnVersion": "1",
     }
-    properties = {"delta.isolationLevel": "Serializable"}
-    if not statistics:
-        properties["delta.dataSkippingNumIndexedCols"] = "0"
+    properties = {
+        "delta.isolationLevel": "Serializable",
+        "delta.dataSkippingNumIndexedCols": "0",
+    }
     assert given == [frame, "ErrorIfExists", ("a",), options, properties]
     assert forgotten == ["work/files"]

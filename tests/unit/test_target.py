@@ -608,7 +608,8 @@ def transaction(schema: str, root: str, done: list[Any]) -> Any:
     handle = SimpleNamespace(
         metadata=lambda: metadata, updateMetadata=lambda *how: done.append(how)
     )
-    return SimpleNamespace(handle=handle, root=root)
+    plain = {"delta.dataSkippingNumIndexedCols": metadata}
+    return SimpleNamespace(handle=handle, root=root, metadata_without=plain.get)
 
 
 @pytest.mark.parametrize(

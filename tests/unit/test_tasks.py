@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anonlib.errors import StorageError
-from anonlib.spark.tasks import deal_out, find_task_keys, fit_shuffles
+from anonlib.spark.tasks import deal_out, find_task_keys, fit_batches, fit_shuffles
 
 
 @given(st.lists(st.integers(0, 9), min_size=1, max_size=7), st.integers(1, 3))
@@ -61,6 +61,31 @@ def test_shuffles_follow_the_table(setting: str, n_rows: int, within: str) -> No
     with pytest.raises(KeyboardInterrupt):
         fail()
     assert conf == {"spark.sql.shuffle.partitions": setting}
+
+
+@pytest.mark.parametrize(
+    ("limit", "row_bytes", "within"),
+    [
+        ("1000b", 99, "2147483647"),
+        ("1000", 99, "2147483647"),
+        ("1000b", 100, "1000b"),
+        ("1000b", None, "1000b"),
+        ("1k", 1, "1k"),
+        (None, 1, None),
+    ],
+)
+def test_batches_that_fit_are_not_measured(
+    limit: str | None, row_bytes: int | None, within: str | None
+) -> None:
+    """A limit that a batch may reach stays, and so does one that is not a plain number."""
+    key = "spark.sql.execution.arrow.maxBytesPerBatch"
+    conf = {key: limit, "spark.sql.execution.arrow.maxRecordsPerBatch": "10"}
+    spark: Any = SimpleNamespace(
+        conf=SimpleNamespace(get=lambda key, default="": conf[key], set=conf.__setitem__),
+    )
+    with fit_batches(spark, row_bytes):
+        assert conf[key] == within
+    assert conf[key] == limit
 
 
 def test_a_setting_that_cannot_be_restored_hides_no_error() -> None:

@@ -104,7 +104,12 @@ def audited(monkeypatch: pytest.MonkeyPatch, found: AuditReport) -> list[Any]:
         asked.append((table, spec, whole))
         return found
 
+    def audit_parts(table: Any, spec: Any, parts: Any, whole: Any) -> list[AuditReport]:
+        asked.append((table, spec, parts, whole))
+        return [found, *[found for _ in parts]]
+
     monkeypatch.setattr(auditing, "audit_table", audit)
+    monkeypatch.setattr(auditing, "audit_parts", audit_parts)
     return asked
 
 
@@ -310,8 +315,8 @@ def test_staged_rows_are_audited_under_their_names(
         staged: Any = Staged()
         whole: Any = "whole"
         assert verify.audit_staged(staged, SPEC, schema, plan, whole, None) == report(9)
-        ((rows, spec, table),) = asked
-        assert (rows, table) == (columns, "whole")
+        assert asked == [(columns, asked[0][1], (), "whole")]
+        spec = asked[0][1]
         by_token = ("token", verify.TOKEN) if schema.unit else ("rows", None)
         assert (spec.persons, spec.token) == by_token
 
@@ -325,19 +330,15 @@ def test_files_are_audited_apart(
     asked: list[Any] = []
     of_table, of_files = report(9), report(9, BAD) if fails else report(9)
 
-    def audit(rows: Any, spec: Any, table: Any) -> Any:
-        asked.append((rows, spec, table))
-        return of_files if spec.apart else of_table
+    def audit(*given: Any) -> Any:
+        asked.append(given)
+        return [of_table, of_files]
 
-    monkeypatch.setattr(verify.auditing, "audit_table", audit)
+    monkeypatch.setattr(verify.auditing, "audit_parts", audit)
     staged: Any = Staged()
     whole: Any = "whole"
     found = verify.audit_staged(staged, SPEC, SCHEMA, plan, whole, staged)
-    (_, (rows, spec, table)) = asked
-    assert (rows, table) == (("c0 as age", verify.FILE), "whole")
-    private = (spec.apart, spec.private, spec.acknowledge_unique)
-    assert private == (verify.FILE, (verify.FILE,), True)
-    assert spec.models == SPEC.models
+    assert asked == [(("c0 as age", verify.FILE), SPEC, (verify.FILE,), "whole")]
     assert found.passed is not fails
     told = [v.model for v in found.verdicts if v.model.startswith("each file: ")]
     assert told == (["each file: l_diversity l=2"] if fails else [])
@@ -355,12 +356,10 @@ def test_controllers_are_audited_apart(monkeypatch: pytest.MonkeyPatch, no_colum
         "each controller: l_diversity l=2",
         "2 controllers with their own models: l_diversity l=2",
     ]
-    (_, plain, _), (_, apart, _), (_, theirs, _) = asked
-    assert (plain.apart, plain.private, plain.acknowledge_unique) == (None, (), False)
-    for spec in (apart, theirs):
-        private = (spec.apart, spec.private, spec.acknowledge_unique)
-        assert private == ("controller", ("controller",), True)
-    assert (apart.only, apart.models) == (None, SPEC.models)
+    (_, spec, parts, _), (_, theirs, _) = asked
+    assert (spec, parts) == (SPEC, ("controller",))
+    private = (theirs.apart, theirs.private, theirs.acknowledge_unique)
+    assert private == ("controller", ("controller",), True)
     assert (theirs.only, theirs.models) == ((1, 2), (*SPEC.models, KAnonymity(k=9)))
 
 

@@ -3,14 +3,15 @@ of the model in `anonlib.privacy`, but independent code.
 
 The audit groups the released rows by their quasi-identifiers once, with the `partial` aggregates of
 all models. Each model then judges the classes by its aggregates (`judge`). `exact` counts the
-classes that are still undecided.
+classes that are still undecided. Parts of classes, such as their rows in each file, are counted in
+the same pass, and merged to the classes.
 
 The audit of a table in memory counts the classes without Spark, and each model measures these
 counts (`measure`). The threshold is the same (`holds`).
 """
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -31,6 +32,19 @@ Measures = npt.NDArray[np.float64] | npt.NDArray[np.int64]
 
 class UnverifiableError(Exception):
     """This view can't show that a model holds. The text says why, without any value."""
+
+
+@dataclass(frozen=True)
+class Partial:
+    """An aggregate over the rows of a class. Its buffer must have a fixed size.
+
+    Attributes:
+        of_rows: The aggregate.
+        merge: The aggregate that makes it of those of the parts of a class: `F.sum` for a count.
+    """
+
+    of_rows: "Column"
+    merge: "Callable[[Column], Column]"
 
 
 @dataclass(frozen=True)
@@ -102,9 +116,8 @@ class AuditModel(Plugin):
         """
         return value >= self.required if self.greater_is_better else value <= self.required
 
-    def partial(self, view: View) -> "dict[str, Column]":
-        """By name: an aggregate over the rows of a class. The model chooses the names. Buffers of
-        aggregates must have a fixed size."""
+    def partial(self, view: View) -> dict[str, Partial]:
+        """By name: an aggregate over the rows of a class. The model chooses the names."""
         return {}
 
     @abstractmethod

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from anonlib.auditing.models import Judgement
+from anonlib.auditing.models import Judgement, Partial
 from anonlib.auditing.view import View
 
 if TYPE_CHECKING:
@@ -38,20 +38,18 @@ class Distinct:
         """How many words the sketch has."""
         return min(MAX_WORDS, -(-4 * self.required**2 // 64))
 
-    def partial(self) -> "dict[str, Column]":
+    def partial(self) -> dict[str, Partial]:
         """The sketch of a class."""
         from pyspark.sql import functions as F
 
         # Spark's hash of null is a number.
         hashed = F.when(self._counts(), F.xxhash64(self.column))
         if self.required == 2:
-            return {"low": F.min(hashed), "high": F.max(hashed)}
+            return {"low": Partial(F.min(hashed), F.min), "high": Partial(F.max(hashed), F.max)}
         place = F.pmod(hashed, F.lit(64 * self.n_words)).cast("int")
         bit = F.call_function("shiftleft", F.lit(1).cast("long"), place.bitwiseAND(63))
-        return {
-            f"word{i}": F.bit_or(F.when(F.shiftright(place, 6) == i, bit))
-            for i in range(self.n_words)
-        }
+        words = [F.when(F.shiftright(place, 6) == i, bit) for i in range(self.n_words)]
+        return {f"word{i}": Partial(F.bit_or(word), F.bit_or) for i, word in enumerate(words)}
 
     def judge(self, part: "Mapping[str, Column]") -> Judgement:
         """The sketch's count. A class is undecided if it is less than required."""

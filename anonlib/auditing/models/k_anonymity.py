@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, ClassVar
 from pydantic import Field
 
 from anonlib.auditing.class_counts import ClassCounts
-from anonlib.auditing.models import AuditModel, Judgement, Measures
+from anonlib.auditing.models import AuditModel, Judgement, Measures, Partial
 from anonlib.auditing.models._distinct import Distinct
 from anonlib.auditing.view import View
 
@@ -32,7 +32,7 @@ class KAnonymityAudit(AuditModel):
     def _tokens(self, view: View) -> Distinct | None:
         return None if view.token is None else Distinct(view.token, self.k)
 
-    def partial(self, view: View) -> "dict[str, Column]":
+    def partial(self, view: View) -> dict[str, Partial]:
         tokens = self._tokens(view)
         return tokens.partial() if tokens else {}
 

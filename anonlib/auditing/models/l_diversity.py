@@ -8,7 +8,7 @@ import numpy as np
 from pydantic import Field
 
 from anonlib.auditing.class_counts import ClassCounts, ValueCounts
-from anonlib.auditing.models import AuditModel, Judgement, Measures
+from anonlib.auditing.models import AuditModel, Judgement, Measures, Partial
 from anonlib.auditing.models._distinct import Distinct
 from anonlib.auditing.models._shares import TOLERANCE, Shares
 from anonlib.auditing.view import View
@@ -50,7 +50,7 @@ class LDiversityAudit(AuditModel):
             return value < self.required
         return value >= self.required * (exp(-TOLERANCE) if self.kind == "entropy" else 1.0)
 
-    def partial(self, view: View) -> "dict[str, Column]":
+    def partial(self, view: View) -> dict[str, Partial]:
         return self._values(view).partial() if self.kind == "distinct" else {}
 
     def judge(self, view: View, part: "Mapping[str, Column]") -> Judgement:

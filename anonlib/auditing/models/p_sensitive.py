@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, ClassVar
 from pydantic import Field
 
 from anonlib.auditing.class_counts import ClassCounts
-from anonlib.auditing.models import AuditModel, Judgement, Measures
+from anonlib.auditing.models import AuditModel, Judgement, Measures, Partial
 from anonlib.auditing.models._distinct import Distinct
 from anonlib.auditing.view import View
 
@@ -32,7 +32,7 @@ class PSensitiveAudit(AuditModel):
     def _values(self, view: View) -> Distinct:
         return Distinct(view.sensitive[self.attribute], self.p, view.token)
 
-    def partial(self, view: View) -> "dict[str, Column]":
+    def partial(self, view: View) -> dict[str, Partial]:
         return self._values(view).partial()
 
     def judge(self, view: View, part: "Mapping[str, Column]") -> Judgement:
