@@ -23,6 +23,8 @@ Bytes = npt.NDArray[np.uint8]
 _TYPES = {"int32": "int", "int64": "bigint", "float32": "float"}
 #: Bytes of a word.
 _WORD = 8
+#: Keys that are looked at one by one, about.
+FEW = 8
 
 
 def constants(arrays: Mapping[str, npt.NDArray[Any]]) -> dict[str, Column]:
@@ -87,22 +89,29 @@ def look_up(key: Column, hashes: Ints, values: Ints, default: int) -> Column:
         values: int64[n]. The value of each, of 32 bits.
         default: The value of a key that is null or not in `hashes`.
     """
-    if not len(hashes):
-        return F.lit(default)
-    n_buckets = 2 ** ceil(log2(len(hashes)))
+    # Each part is written once where that is possible: what is written twice may be computed twice.
+    if len(hashes) <= FEW:
+        parts = constants(
+            {"keys": hashes, "values": np.array([default, *values.tolist()], np.int32)}
+        )
+        place = F.array_position(parts["keys"], key)
+        return F.coalesce(F.get(parts["values"], place.cast("int")), F.lit(default))
+    n_buckets = 2 ** ceil(log2(len(hashes) / FEW))
     bucket = hashes % n_buckets
     order = np.argsort(bucket, kind="stable")
-    start = np.searchsorted(bucket[order], np.arange(n_buckets + 1))
+    size = np.bincount(bucket, minlength=n_buckets)
+    start = np.cumsum(size) - size
+    # The default is before the values of each bucket, at the place of a key that is not there.
     parts = constants(
         {
-            "start": start.astype(np.int32),
+            "start": (start + 1).astype(np.int32),
+            "size": size.astype(np.int32),
             "keys": hashes[order],
-            "values": values[order].astype(np.int32),
+            "default": (start + np.arange(n_buckets)).astype(np.int32),
+            "values": np.insert(values[order], start, default).astype(np.int32),
         }
     )
     here = F.pmod(key, F.lit(n_buckets)).cast("int")
-    first = F.get(parts["start"], here)
-    n_here = F.get(parts["start"], here + 1) - first
-    place = F.array_position(F.slice(parts["keys"], first + 1, n_here), key).cast("int")
-    found = F.get(parts["values"], first + place - 1)
-    return F.when(place > 0, found).otherwise(default)
+    there = F.slice(parts["keys"], F.get(parts["start"], here), F.get(parts["size"], here))
+    place = F.get(parts["default"], here) + F.array_position(there, key).cast("int")
+    return F.coalesce(F.get(parts["values"], place), F.lit(default))

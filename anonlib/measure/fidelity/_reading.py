@@ -164,7 +164,8 @@ def read_column(axis: Axis, values: Values, *, released: bool) -> Spans | Catego
         at = _positions(axis, values)
         return Spans(at, at)
     codes = _codes(axis, values, axis.encoding.categories)
-    return CategoryShares(codes, axis.n_categories + 1, np.unique(codes))
+    size = axis.n_categories + 1
+    return CategoryShares(codes, size, np.flatnonzero(np.bincount(codes, minlength=size)))
 
 
 def _positions(axis: Axis, values: Values) -> Floats:
