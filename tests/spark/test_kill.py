@@ -370,13 +370,13 @@ def test_failed_audit(
     config = settings(tmp_path, release=OVERWRITE)
     older_table(spark, config["release"]["path"])
     before = settled_files(Path(config["release"]["path"]))
-    audit = auditing.audit_table
+    audit = auditing.audit_parts
 
-    def stricter(frame: DataFrame, spec: Any, whole: DataFrame | None) -> Any:
-        return audit(frame, replace(spec, models=(KAnonymity(k=59),)), whole)
+    def stricter(frame: DataFrame, spec: Any, *more: Any) -> Any:
+        return audit(frame, replace(spec, models=(KAnonymity(k=59),)), *more)
 
     with monkeypatch.context() as patch:
-        patch.setattr(auditing, "audit_table", stricter)
+        patch.setattr(auditing, "audit_parts", stricter)
         said = shell.release(config)
     assert said.code == 3
     assert said.error.startswith("error: the audit failed, nothing was published: k_anonymity k=59")
