@@ -122,7 +122,8 @@ def read_raw(path: str | Path, what: str = "config") -> Any:
             data = file.read(MAX_BYTES + 1)
         text = data.decode("utf-8-sig")
     except (OSError, ValueError) as error:
-        raise InputError(f"{what} {path}: can't be read ({_reason(error)})") from None
+        hint = _name_near(Path(path)) if isinstance(error, FileNotFoundError) else ""
+        raise InputError(f"{what} {path}: can't be read ({_reason(error)}){hint}") from None
     if len(data) > MAX_BYTES:
         raise InputError(f"{what} {path}: larger than {MAX_BYTES:,} bytes")
     try:
@@ -201,6 +202,14 @@ def build_config(tree: dict[str, Any], folder: Path | None, problems: list[Probl
 
 def _reason(error: Exception) -> str:
     return error.strerror or "I/O error" if isinstance(error, OSError) else "not UTF-8 text"
+
+
+def _name_near(path: Path) -> str:
+    """A hint at the file beside a missing one whose name is nearest."""
+    try:
+        return did_you_mean(path.name, [each.name for each in path.absolute().parent.iterdir()])
+    except OSError:
+        return ""
 
 
 def copy_tree(value: object, where: str, problems: list[Problem], depth: int = 0) -> Any:

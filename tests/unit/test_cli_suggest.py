@@ -118,6 +118,14 @@ def test_neither_a_config_nor_a_table(
     assert "--format" in said
 
 
+def test_a_name_that_is_nearly_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "adult.csv").write_text("age\n1\n")
+    assert main(["suggest", str(tmp_path / "adult.cvs")]) == 2
+    assert capsys.readouterr().err.endswith("; did you mean adult.csv?\n")
+    assert main(["suggest", str(tmp_path / "folder" / "adult.cvs")]) == 2
+    assert "did you mean" not in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("argv", "text"),
     [
