@@ -61,8 +61,8 @@ def write_files(
 ) -> DataFiles:
     """Writes rows as the files of a Delta table, without a commit: one file for each task, or for
     each task and folder. The log gets the number of their rows, but no least and greatest values.
-    These would cost as much as the files, and no reader could skip one by them: rows are dealt to
-    files at random.
+    No reader could skip a file by these, since rows are dealt to files at random, and Delta takes
+    long to find them.
 
     Args:
         spark: The session.
