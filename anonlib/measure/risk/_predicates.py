@@ -1,22 +1,37 @@
 """Predicates on rows: conjunctions of conditions. They are counted over tables of any size."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeAlias
+from operator import itemgetter
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
-from anonlib.arrays import Bools, Floats
+from anonlib.arrays import Bools, Floats, Ints
+from anonlib.measure.risk._region_index import RegionIndex, index_regions
 from anonlib.measure.risk._regions import Region, read_regions
 from anonlib.table.schema import Column
 
-#: Bits of rows, eight in a byte.
-Bits: TypeAlias = npt.NDArray[np.uint8]
+#: Rows to look at together: each predicate has a cost for each table.
+ROWS = 250_000
 #: A condition on the column with this place among the columns.
 Condition: TypeAlias = tuple[int, Region]
+
+
+class IndexedCondition(NamedTuple):
+    """A condition on the rows of a table.
+
+    Attributes:
+        size: At least the rows in it.
+        regions: The index of its column.
+        place: Its place there.
+    """
+
+    size: int
+    regions: RegionIndex
+    place: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +64,8 @@ class Predicates:
     def count(self, tables: Iterable[pa.Table], number: str, *, released: bool) -> Floats:
         """Counts the rows for which each predicate holds.
 
-        Cost: O(n) for each distinct condition, and n bits for each condition of each predicate.
+        Cost: O(n log n) for each column. For each predicate, the rows of its rarest condition, and
+        of these the rows that are left for each other one.
 
         Args:
             tables: Rows.
@@ -64,9 +80,9 @@ class Predicates:
         found = np.zeros((len(self.conjunctions), 3))
         found[:, 1], found[:, 2] = np.inf, -np.inf
         n = 0
-        for table in tables:
+        for table in _join_tables(tables):
             n += table.num_rows
-            bits = self._bits(table, released=released)
+            indexes = self._index(table, released=released)
             numbers = None
             if number in table.column_names:
                 numbers = table.column(number).to_numpy().astype(np.float64)
@@ -74,26 +90,48 @@ class Predicates:
                 # Of rows, only whether they are one is asked, and these are not.
                 if released and row[1] < row[2]:
                     continue
-                both = np.bitwise_and.reduce(bits[places], axis=0)
-                count = int(np.bitwise_count(both).sum())
-                row[0] += count
+                rows = _find_rows([indexes[place] for place in places])
+                row[0] += len(rows)
                 # Who has two numbers already can only get more.
-                if numbers is not None and count and not row[1] < row[2]:
-                    its = numbers[np.unpackbits(both, count=table.num_rows).view(np.bool_)]
+                if numbers is not None and len(rows) and not row[1] < row[2]:
+                    its = numbers[rows]
                     row[1], row[2] = min(row[1], its.min()), max(row[2], its.max())
         return np.append(found.ravel(), n)
 
-    def _bits(self, table: pa.Table, *, released: bool) -> Bits:
-        """uint8[conditions, bytes]. The rows for which each distinct condition holds."""
-        found = np.zeros((len(self._distinct), -(-table.num_rows // 8)), np.uint8)
+    def _index(self, table: pa.Table, *, released: bool) -> dict[int, IndexedCondition]:
+        """By place of a distinct condition: its rows, by the index of its column."""
+        found = {}
         for place, column in enumerate(self.columns):
             its = [(i, region) for (at, region), i in self._distinct.items() if at == place]
             if its:
                 regions = read_regions(column, table.column(column.id), released=released)
-                inside = regions.within([region for _, region in its])
-                for (i, _), rows in zip(its, inside, strict=True):
-                    found[i] = np.packbits(rows)
+                index = index_regions(regions, [region for _, region in its])
+                for k, ((i, _), size) in enumerate(zip(its, index.sizes.tolist(), strict=True)):
+                    found[i] = IndexedCondition(size, index, k)
         return found
+
+
+def _join_tables(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
+    """The same rows in tables of at least ROWS rows, but for the last."""
+    waiting: list[pa.Table] = []
+    for table in tables:
+        waiting.append(table)
+        if sum(each.num_rows for each in waiting) >= ROWS:
+            yield pa.concat_tables(waiting)
+            waiting = []
+    if waiting:
+        yield pa.concat_tables(waiting)
+
+
+def _find_rows(conditions: Sequence[IndexedCondition]) -> Ints:
+    """The rows in all conditions, in any order."""
+    rarest, *others = sorted(conditions, key=itemgetter(0))
+    rows = rarest.regions.rows(rarest.place)
+    for each in others:
+        if not len(rows):
+            break
+        rows = rows[each.regions.holds(each.place, rows)]
+    return rows
 
 
 def merge_matches(_: str, left: Floats, right: Floats) -> Floats:

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from anonlib.arrays import Bools, Floats, Ints
+from anonlib.arrays import Floats, Ints
 from anonlib.encode import about
 from anonlib.encode.texts import sets, text_ends, texts
 from anonlib.errors import InputError
@@ -68,16 +68,6 @@ class LineRegions:
         ends = zip(self.low.tolist(), self.high.tolist(), strict=True)
         return [self.null if low != low else Range(low, high) for low, high in ends]
 
-    def within(self, conditions: Sequence[Region]) -> list[Bools]:
-        """For each condition bool[n]: which regions lie in it."""
-        return [
-            np.isnan(self.low) & (self.null is ABSENT)
-            if np.isnan(each.low)
-            else (self.low >= each.low) & (self.high <= each.high)
-            for each in conditions
-            if isinstance(each, Range)
-        ]
-
 
 @dataclass(frozen=True, eq=False)
 class Sets:
@@ -94,30 +84,6 @@ class Sets:
     def regions(self) -> list[Region]:
         """The region of each row."""
         return [self.distinct[i] for i in self.index.tolist()]
-
-    def within(self, conditions: Sequence[Region]) -> list[Bools]:
-        """For each condition bool[n]: which regions lie in it."""
-        from scipy.sparse import csr_matrix
-
-        allowed = [each for each in conditions if isinstance(each, frozenset)]
-        code = {text: i for i, text in enumerate(frozenset().union(*self.distinct, *allowed))}
-
-        def memberships(regions: Sequence[Members]) -> Any:
-            row = np.repeat(np.arange(len(regions)), [len(each) for each in regions])
-            column = [code[text] for each in regions for text in each]
-            ones = np.ones(len(row), np.int64)
-            return csr_matrix((ones, (row, column)), (len(regions), len(code)))
-
-        common = (memberships(self.distinct) @ memberships(allowed).T).tocsc()
-        size = np.array([len(each) for each in self.distinct], np.int64)
-        found = []
-        for i in range(len(allowed)):
-            places = common.indices[common.indptr[i] : common.indptr[i + 1]]
-            counts = common.data[common.indptr[i] : common.indptr[i + 1]]
-            inside = np.zeros(len(size), np.bool_)
-            inside[places[counts == size[places]]] = True
-            found.append(inside[self.index])
-        return found
 
 
 def read_regions(
