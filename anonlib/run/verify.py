@@ -55,17 +55,16 @@ def audit_staged(
     if schema.unit:
         columns.append(F.col(TOKEN))
         spec = replace(spec, persons="token", token=TOKEN)
-    of_files = () if by_file is None else (FILE,)
-    of_owners = () if plan.owners is None else (CONTROLLER,)
+    parts = [FILE] * (by_file is not None) + [CONTROLLER] * (plan.owners is not None)
     rows = staged_rows if by_file is None else by_file
-    frame = rows.select(*columns, *of_files, *of_owners)
-    report, *reports = auditing.audit_parts(frame, spec, (*of_files, *of_owners), table)
+    report, *of_parts = auditing.audit_parts(rows.select(*columns, *parts), spec, parts, table)
+    part_reports = dict(zip(parts, of_parts, strict=True))
     # How rows were dealt to files is chance: figures of files are told only if they fail.
-    if of_files and not (each := reports.pop(0)).passed:
-        report = report.and_("each file", each)
+    if by_file is not None and not part_reports[FILE].passed:
+        report = report.and_("each file", part_reports[FILE])
     if plan.owners is None:
         return report
-    report = report.and_("each controller", *reports)
+    report = report.and_("each controller", part_reports[CONTROLLER])
     frame = staged_rows.select(*columns, CONTROLLER)
     apart = replace(spec, apart=CONTROLLER, private=(CONTROLLER,), acknowledge_unique=True)
     for owners, models in plan.owners.with_own_models():

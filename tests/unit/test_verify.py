@@ -315,7 +315,7 @@ def test_staged_rows_are_audited_under_their_names(
         staged: Any = Staged()
         whole: Any = "whole"
         assert verify.audit_staged(staged, SPEC, schema, plan, whole, None) == report(9)
-        assert asked == [(columns, asked[0][1], (), "whole")]
+        assert asked == [(columns, asked[0][1], [], "whole")]
         spec = asked[0][1]
         by_token = ("token", verify.TOKEN) if schema.unit else ("rows", None)
         assert (spec.persons, spec.token) == by_token
@@ -338,7 +338,7 @@ def test_files_are_audited_apart(
     staged: Any = Staged()
     whole: Any = "whole"
     found = verify.audit_staged(staged, SPEC, SCHEMA, plan, whole, staged)
-    assert asked == [(("c0 as age", verify.FILE), SPEC, (verify.FILE,), "whole")]
+    assert asked == [(("c0 as age", verify.FILE), SPEC, [verify.FILE], "whole")]
     assert found.passed is not fails
     told = [v.model for v in found.verdicts if v.model.startswith("each file: ")]
     assert told == (["each file: l_diversity l=2"] if fails else [])
@@ -357,7 +357,7 @@ def test_controllers_are_audited_apart(monkeypatch: pytest.MonkeyPatch, no_colum
         "2 controllers with their own models: l_diversity l=2",
     ]
     (_, spec, parts, _), (_, theirs, _) = asked
-    assert (spec, parts) == (SPEC, ("controller",))
+    assert (spec, parts) == (SPEC, ["controller"])
     private = (theirs.apart, theirs.private, theirs.acknowledge_unique)
     assert private == ("controller", ("controller",), True)
     assert (theirs.only, theirs.models) == ((1, 2), (*SPEC.models, KAnonymity(k=9)))
