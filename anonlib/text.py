@@ -71,7 +71,7 @@ def fold_text(text: str) -> str:
     """
     if text.isascii() and text.isprintable():
         return " ".join(text.lower().split())
-    seen = "".join(map(_visible, text))
+    seen = text.translate(_VISIBLE)
     # Through upper case, as the JVM folds (dotless i): texts equal there must be equal here.
     folded = normalize("NFKC", normalize("NFKC", seen).upper().casefold())
     return " ".join(folded.split())
@@ -79,7 +79,7 @@ def fold_text(text: str) -> str:
 
 def show(text: str) -> str:
     """The text without characters that have no picture; white space stays as it is."""
-    return "".join(c for c in text if c.isspace() or _visible(c))
+    return "".join(c for c in text if c.isspace() or _VISIBLE[ord(c)])
 
 
 def identify(text: str, *, folded: bool) -> str:
@@ -88,8 +88,19 @@ def identify(text: str, *, folded: bool) -> str:
     return normalize("NFC", found.upper().casefold()) if folded else found
 
 
-def _visible(character: str) -> str:
-    """The character; a blank for all white space, nothing for what has no picture."""
+class _Visible(dict[int, str]):
+    """By code of a character: the character; a blank for all white space, nothing for what has no
+    picture. Found once for each character."""
+
+    def __missing__(self, code: int) -> str:
+        self[code] = _show_character(chr(code))
+        return self[code]
+
+
+_VISIBLE = _Visible()
+
+
+def _show_character(character: str) -> str:
     if character.isspace() or character == "\u2800":  # the Braille pattern without a dot
         return " "
     code = ord(character)

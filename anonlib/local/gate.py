@@ -4,21 +4,18 @@ The rules are those of a release in Spark (`anonlib/local/content_rules.py`). Al
 that all values are compared, and nothing is an estimate.
 """
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
-from unicodedata import category
+from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from anonlib.arrays import MISSING, Floats, Ints
+from anonlib.arrays import MISSING, Ints
 from anonlib.config.model import PrivacySection
 from anonlib.errors import Problem
 from anonlib.local.content_rules import (
-    WHOLE_NUMBER,
     Content,
     ContentCounter,
     Sketch,
@@ -26,59 +23,8 @@ from anonlib.local.content_rules import (
     list_compared,
 )
 from anonlib.local.table import number_classes
+from anonlib.local.text_columns import TextColumn, to_text_columns
 from anonlib.table.schema import Column, Schema
-from anonlib.text import fold_text
-
-#: By the length of its text: the hash that may have it.
-_HASHES = {
-    length: partial(make, usedforsecurity=False)
-    for length, make in ((32, hashlib.md5), (40, hashlib.sha1), (64, hashlib.sha256))
-}
-_ASCII = frozenset(map(chr, range(128)))
-#: Printable ASCII in words with one blank between them.
-_SIMPLE = "^[!-~]+(?: [!-~]+)*$"
-#: Whole floats below it are 64-bit integers.
-_LARGEST = 2.0**63
-#: By the unit of times: how many are a second.
-_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
-
-
-@dataclass(frozen=True)
-class _Line:
-    """A column as texts that are equal where people see one value.
-
-    Attributes:
-        values: The v distinct values of the column.
-        place: int64[n]. The place of each row's value among them; MISSING for none.
-        texts: The v texts of the values; null for blank text.
-        number: int64[v]. The number of each text, over all columns of the table; MISSING for none.
-    """
-
-    values: pa.Array
-    place: Ints
-    texts: pa.Array
-    number: Ints
-
-    @cached_property
-    def code(self) -> Ints:
-        """int64[n]. The number of each row's text; MISSING for none."""
-        return np.append(self.number, MISSING)[self.place]
-
-    @cached_property
-    def letters(self) -> list[str]:
-        """The letters and digits of the v texts; empty for blank text."""
-        # One text is faster than many. Lines do not break within texts of values.
-        joined = "\n".join(self.texts.fill_null("").to_pylist())
-        letters = _ASCII if joined.isascii() else set(joined)
-        marks = [ord(c) for c in letters if c != "\n" and category(c)[0] not in "LN"]
-        return joined.translate(dict.fromkeys(marks)).split("\n")
-
-    def sketch(self) -> Sketch:
-        """All values of the column."""
-        unique, first = np.unique(self.number, return_index=True)
-        present = unique != MISSING
-        numbers = _as_numbers(self.values, self.texts)[first[present]]
-        return Sketch(1.0, unique[present], numbers, int((self.code != MISSING).sum()))
 
 
 def find_disclosing_columns(
@@ -99,142 +45,49 @@ def find_disclosing_columns(
         The figures, and what is wrong.
     """
     persons, candidates = list_compared(schema)
-    lines = _as_lines(table, [c.id for c in dict.fromkeys([*persons, *candidates])])
-    counter = _LineCounter(lines, table, schema.unit)
-    sketches = {id: line.sketch() for id, line in lines.items()}
+    ids = [c.id for c in dict.fromkeys([*persons, *candidates])]
+    columns = to_text_columns({id: table.column(id).combine_chunks() for id in ids}, _number_texts)
+    counter = _TextCounter(columns, table, schema.unit)
+    sketches = {
+        id: Sketch(1.0, *each.unique(), each.count_present()) for id, each in columns.items()
+    }
     equal = {(c.id, p.id): counter.count_equal(c, p) for c in candidates for p in persons}
     named = frozenset(schema.by_id(id).name for id in schema.protected)
     return judge_columns(schema, sketches, equal, counter, privacy, named)
 
 
-def _as_lines(table: pa.Table, ids: Sequence[str]) -> dict[str, _Line]:
-    """By id: the columns as texts. Equal texts have one number, whatever column they are in."""
-    coded = [_present(table.column(id).combine_chunks()).dictionary_encode() for id in ids]
-    texts = [_as_texts(each.dictionary) for each in coded]
+def _number_texts(texts: Sequence[pa.Array]) -> list[Ints]:
+    """int64[v] for each column: the numbers of its texts, from 0; MISSING for none."""
     every = pa.concat_arrays([pa.array([], pa.string()), *texts]).dictionary_encode()
-    numbers = _as_places(every.indices)
+    numbers = every.indices.fill_null(MISSING).to_numpy(zero_copy_only=False).astype(np.int64)
     ends = np.cumsum([0, *map(len, texts)])
-    return {
-        id: _Line(each.dictionary, _as_places(each.indices), text, numbers[low:high])
-        for id, each, text, low, high in zip(ids, coded, texts, ends[:-1], ends[1:], strict=True)
-    }
-
-
-def _as_places(indices: pa.Array) -> Ints:
-    places: Ints = indices.fill_null(MISSING).to_numpy(zero_copy_only=False).astype(np.int64)
-    return places
-
-
-def _present(values: pa.Array) -> pa.Array:
-    """The values with null for NaN."""
-    if pa.types.is_floating(values.type):
-        return pc.if_else(pc.is_nan(values), None, values)
-    return values
-
-
-def _as_texts(values: pa.Array) -> pa.Array:
-    """Texts that are equal where people see one value: 7, 7.0 and " 007", or a date and its
-    midnight. Null for blank text."""
-    at = pa.types
-    if at.is_string(values.type):
-        return _as_plain_integers(_fold(values))
-    if at.is_floating(values.type):
-        return _as_float_texts(values, "")
-    texts = _as_raw(values)
-    if at.is_timestamp(values.type):
-        return pc.replace_substring_regex(texts, " 00:00:00$", "")
-    if at.is_decimal(values.type):
-        texts = pc.replace_substring_regex(texts, "^0E-[0-9]+$", "0")
-        return pc.replace_substring_regex(texts, r"\.0+$", "")
-    return texts
-
-
-def _fold(values: pa.Array) -> pa.Array:
-    """Texts as people see them (`fold_text`); null for blank text."""
-    # Most texts need a lower case only, which Arrow does faster.
-    simple = pc.match_substring_regex(values, _SIMPLE)
-    others = [fold_text(text) or None for text in values.filter(pc.invert(simple)).to_pylist()]
-    folded = pc.ascii_lower(values)
-    return pc.replace_with_mask(folded, pc.invert(simple), pa.array(others, pa.string()))
-
-
-def _as_plain_integers(texts: pa.Array) -> pa.Array:
-    """The texts with whole numbers as a machine writes them."""
-    whole = pc.match_substring_regex(texts, WHOLE_NUMBER).fill_null(False)
-    numbers = pc.replace_substring_regex(texts.filter(whole), r"^(?:\+|(-))?0*([0-9]+)$", r"\1\2")
-    numbers = pc.if_else(pc.equal(numbers, "-0"), "0", numbers)
-    return pc.replace_with_mask(texts, whole, numbers)
-
-
-def _as_raw(values: pa.Array) -> pa.Array:
-    """Texts of values as a machine writes them: 7.0 for a float, a time without zone, in UTC."""
-    at = pa.types
-    if at.is_timestamp(values.type):
-        texts = values.cast(pa.timestamp(values.type.unit)).cast(pa.string())
-        texts = pc.replace_substring_regex(texts, r"\.0+$", "")
-        return pc.replace_substring_regex(texts, r"(\.[0-9]*[1-9])0+$", r"\1")
-    if at.is_floating(values.type):
-        return _as_float_texts(values, ".0")
-    return values.cast(pa.string())
-
-
-def _as_float_texts(values: pa.Array, end: str) -> pa.Array:
-    """Floats as texts, those of whole numbers with this end."""
-    numbers = values.cast(pa.float64()).to_numpy(zero_copy_only=False)
-    whole = (np.abs(numbers) < _LARGEST) & (numbers == np.floor(numbers))
-    integers = pa.array(numbers[whole].astype(np.int64)).cast(pa.string())
-    others = values.filter(pa.array(~whole)).cast(pa.string())
-    place = np.empty(len(values), np.int64)
-    place[whole], place[~whole] = np.arange(len(integers)), len(integers) + np.arange(len(others))
-    integers = pc.binary_join_element_wise(integers, end, "")
-    return pa.concat_arrays([integers, others]).take(pa.array(place))
-
-
-def _as_numbers(values: pa.Array, texts: pa.Array) -> Floats:
-    """float64[v]. Whole numbers, dates and times as numbers; NaN for other values. Only numbers and
-    times may agree by chance."""
-    numbers: Floats
-    if pa.types.is_date(values.type):
-        numbers = (
-            values.cast(pa.date32())
-            .cast(pa.int32())
-            .to_numpy(zero_copy_only=False)
-            .astype(np.float64)
-        )
-    elif pa.types.is_timestamp(values.type):
-        ticks = values.cast(pa.int64()).to_numpy(zero_copy_only=False)
-        numbers = np.floor_divide(ticks, _PER_SECOND[values.type.unit]).astype(np.float64)
-    else:
-        whole = pc.match_substring_regex(texts, WHOLE_NUMBER)
-        numbers = pc.if_else(whole, texts, None).cast(pa.float64()).to_numpy(zero_copy_only=False)
-    return numbers
+    return [numbers[low:high] for low, high in pairwise(ends)]
 
 
 @dataclass(frozen=True)
-class _LineCounter(ContentCounter):
+class _TextCounter(ContentCounter):
     """Counts in memory.
 
     Attributes:
-        lines: By id: the columns as texts.
+        columns: By id: the columns as texts.
         table: All columns, by id.
         unit: Ids of the columns that identify a person.
     """
 
-    lines: Mapping[str, _Line]
+    columns: Mapping[str, TextColumn]
     table: pa.Table
     unit: tuple[str, ...]
 
     def count_equal(self, column: Column, other: Column) -> int:
-        code = self.lines[column.id].code
-        return int(((code == self.lines[other.id].code) & (code != MISSING)).sum())
+        return self.columns[column.id].count_equal(self.columns[other.id])
 
     def count_distinct(self, column: Column) -> int:
-        code = self.lines[column.id].code
+        code = self.columns[column.id].code
         return _count_distinct(code[code != MISSING])
 
     def count_pairs(self, column: Column, other: Column, share: float) -> tuple[int, int, int]:
         """All values are in the sketch."""
-        a, b = (self.lines[c.id].code for c in (column, other))
+        a, b = (self.columns[c.id].code for c in (column, other))
         both = (a != MISSING) & (b != MISSING)
         a, b = a[both], b[both]
         return _count_distinct(a), _count_distinct(b), _count_distinct(_pair(a, b))
@@ -242,14 +95,10 @@ class _LineCounter(ContentCounter):
     def count_parts(
         self, pairs: Sequence[tuple[Column, Column]], sizes: Sequence[int]
     ) -> list[list[int]]:
-        counts = []
-        for column, person in pairs:
-            parts, n_rows = _find_parts(self.lines[column.id], self.lines[person.id])
-            counts.append([int(n_rows[parts >= size].sum()) for size in sizes])
-        return counts
+        return [self.columns[c.id].count_parts(self.columns[p.id], sizes) for c, p in pairs]
 
     def count_alone(self, column: Column) -> tuple[int, int]:
-        code = self.lines[column.id].code
+        code = self.columns[column.id].code
         present = code != MISSING
         code, person = code[present], self._person[present]
         n_rows = np.unique(code, return_counts=True)[1]
@@ -264,8 +113,8 @@ class _LineCounter(ContentCounter):
         """int64[n]. The person of each row. Missing values count as one."""
         person = np.zeros(self.table.num_rows, np.int64)
         for id in self.unit:
-            line = self.lines.get(id)
-            code = number_classes([self.table.column(id)]) if line is None else line.code
+            own = self.columns.get(id)
+            code = number_classes([self.table.column(id)]) if own is None else own.code
             person = np.unique(_pair(person, code), return_inverse=True)[1]
         return person
 
@@ -279,51 +128,3 @@ def _count_distinct(numbers: Ints) -> int:
 def _pair(a: Ints, b: Ints) -> Ints:
     """One number for each pair of numbers; these may be MISSING."""
     return (a + 1) * (int(b.max(initial=MISSING)) + 2) + b + 1
-
-
-def _find_parts(own: _Line, person: _Line) -> tuple[Ints, Ints]:
-    """How many letters and digits of an identifier a column shows (`ContentCounter.count_parts`).
-
-    Returns:
-        int64[u], for each pair of values that a row has; and int64[u], its rows.
-    """
-    both = (own.code != MISSING) & (person.code != MISSING)
-    width = max(1, len(person.values))
-    pairs, n_rows = np.unique(own.place[both] * width + person.place[both], return_counts=True)
-    i, j = pairs // width, pairs % width
-    texts, others = own.letters, person.letters
-    shown = map(texts.__getitem__, i.tolist())
-    parts = np.array([*map(_measure_part, shown, map(others.__getitem__, j.tolist()))], np.int64)
-    # Hashes are computed for texts of their lengths alone.
-    lengths = np.array([*map(len, texts)], np.int64)[i]
-    long = np.flatnonzero(np.isin(lengths, [*_HASHES]))
-    forms = _list_forms(person) if len(long) else []
-    for each in long.tolist():
-        if _is_hash(texts[i[each]], [form[j[each]] for form in forms]):
-            parts[each] = lengths[each]
-    return parts, n_rows
-
-
-def _measure_part(text: str, other: str) -> int:
-    """The letters and digits that a text shows of another one by having it in it, by being it
-    backwards, or by being a part of it."""
-    if len(text) < len(other):
-        return len(text) if text in other else 0
-    is_backwards = len(text) == len(other) and text[::-1] == other
-    return len(other) if is_backwards or other in text else 0
-
-
-def _list_forms(line: _Line) -> list[list[str]]:
-    """The texts that hashes of the v values may be made of: one list for each form of them."""
-    forms: list[list[str]] = []
-    for texts in (_as_raw(line.values), line.texts.fill_null("")):
-        plain = texts.to_pylist()
-        for form in (plain, [text.upper() for text in plain]):
-            if form not in forms:
-                forms.append(form)
-    return forms
-
-
-def _is_hash(text: str, forms: Sequence[str]) -> bool:
-    make = _HASHES[len(text)]
-    return any(make(form.encode()).hexdigest() == text for form in forms)

@@ -29,19 +29,20 @@ from anonlib.local.refusals import (
     refuse_unlisted,
 )
 from anonlib.privacy import Reference
-from anonlib.run.categories import Categories, order_categories
-from anonlib.run.content import judge_content
+from anonlib.run.categories import order_categories
+from anonlib.run.column_values import find_values
+from anonlib.run.content import judge_content, plan_look
 from anonlib.run.feasible import disclosures, infeasible, joint_problems
 from anonlib.run.sample import take_sample
 from anonlib.run.small_table import RowFacts, is_small, scan_small_table
 from anonlib.source import Source, is_unreadable
 from anonlib.source.steady import require_one_state
 from anonlib.spark.digest import Digest, make_digest, sums, with_halves
-from anonlib.spark.tasks import fit_shuffles
+from anonlib.spark.tasks import fit_batches, fit_shuffles
 from anonlib.spark.translation import translate_errors
 from anonlib.spark.values import as_double, canonical, count_units
 from anonlib.table.encoding import Encoding, Values, fit_encoding
-from anonlib.table.schema import Column, Scale, Schema
+from anonlib.table.schema import Column, Role, Scale, Schema
 from anonlib.text import fold_text
 
 #: At least the columns that a run adds to a row.
@@ -106,10 +107,12 @@ def scan(source: Source, config: Config, prior_rows: DataFrame | None = None) ->
     require_one_state(source, config.source.where)
     with translate_errors("source", permission_error=InputError), ExitStack() as stack:
         figures = _figures(source, config.privacy.missing_tokens)
-        stack.enter_context(fit_shuffles(source.raw.sparkSession, figures["n"]))
         problems = [*_problems(source, figures), *_unfit(source, config.release.partition_by)]
         if figures["n"] == 0:
             raise ConfigError(problems)
+        spark, row_bytes = source.raw.sparkSession, _row_bytes(source.schema, figures)
+        stack.enter_context(fit_shuffles(spark, figures["n"]))
+        stack.enter_context(fit_batches(spark, row_bytes))
         digest = make_digest(figures)
         if prior_rows is None and is_small(source.schema, figures, config.partition.sample_rows):
             found = scan_small_table(source, config, digest, problems)
@@ -133,7 +136,7 @@ def scan(source: Source, config: Config, prior_rows: DataFrame | None = None) ->
         target=label,
         context=context,
         n_nobody=int(figures.get("nobody", 0)),
-        row_bytes=_row_bytes(source.schema, figures),
+        row_bytes=row_bytes,
     )
 
 
@@ -150,15 +153,26 @@ def _scan_rows(
     """
     rows, privacy, attributes = source.rows(), config.privacy, config.attributes
     sample = take_sample(rows, source.schema, n_rows, config.partition.sample_rows, config.seed)
-    try:
-        categories = _categories(source, config, sample)
-    except ConfigError as error:
-        raise ConfigError([*problems, *error.problems]) from None
-    if problems:
+    # A column that is wrongly called nominal shows in the sample: its values are not collected.
+    most = config.max_categories
+    many = [
+        c
+        for c in source.schema.columns
+        if c.by_category and len(pc.unique(sample.column(c.id))) > most + 1
+    ]
+    problems += [refuse_categories(column, most) for column in many]
+    if many:
+        raise ConfigError(problems)
+    look = plan_look(source.schema, n_rows, sample)
+    found = find_values(source, look)
+    categories, more = order_categories(
+        source.schema, found.categories, most, privacy.missing_tokens
+    )
+    if problems := [*problems, *more]:
         raise ConfigError(problems)
     values, own = _values(source, config, prior_rows)
     named = frozenset(source.schema.by_id(id).name for id in source.schema.protected)
-    content, content_problems = judge_content(source, n_rows, sample, privacy, named)
+    content, content_problems = judge_content(source, found, look.key, privacy, named)
     problems = [
         *infeasible(source, privacy, attributes, n_rows, rows, sample, values, own),
         *joint_problems(rows, source.schema, values, privacy, attributes),
@@ -181,7 +195,7 @@ def require_readable(source: Source, missing_tokens: tuple[str, ...]) -> None:
 def _figures(source: Source, missing_tokens: tuple[str, ...]) -> dict[str, Any]:
     """One aggregate over the source."""
     aggregates: list[SparkColumn] = [F.count(F.lit(1)).alias("n")]
-    n_bytes, n_broken = [F.lit(0)], [F.lit(0)]
+    n_bytes = [F.lit(0)]
     for column in source.schema.columns:
         id, value = column.id, _value(source, column)
         if id in source.casts:
@@ -198,10 +212,10 @@ def _figures(source: Source, missing_tokens: tuple[str, ...]) -> dict[str, Any]:
         if pa.types.is_string(column.type) or pa.types.is_binary(column.type):
             n_bytes.append(F.coalesce(F.octet_length(f"{id}_read"), F.lit(0)))
         if pa.types.is_string(column.type):
-            n_broken.append(F.count_if(~F.is_valid_utf8(f"{id}_read")))
+            broken = F.count_if(~F.is_valid_utf8(f"{id}_read"))
+            aggregates.append(broken.alias(f"{id}_broken"))
     aggregates.append(F.sum(reduce(add, n_bytes)).alias("n_bytes"))
     aggregates.append(F.max(reduce(add, n_bytes)).alias("most_bytes"))
-    aggregates.append(reduce(add, n_broken).alias("n_broken"))
     raw_columns = {f"{id}_read": column for id, column in source.columns.items()}
     if unit := source.schema.unit:
         named = [F.col(f"{id}_read").isNotNull() for id in unit]
@@ -242,6 +256,14 @@ def _problems(source: Source, figures: dict[str, Any]) -> Iterator[Problem]:
             )
         if count := figures.get(f"{column.id}_infinite"):
             yield refuse_infinite(column, count)
+        # Workers make codes of these texts; others they pass on as they are.
+        coded = column.scale is not None or column.role in (Role.SENSITIVE, Role.TARGET)
+        if coded and (count := figures.get(f"{column.id}_broken")):
+            yield Problem(
+                where,
+                f"{count} texts are not UTF-8; write the source anew in UTF-8 (a CSV can name its "
+                "own under source.options.encoding), or give it `role: drop`",
+            )
 
 
 def _unfit(source: Source, partition_by: tuple[str, ...]) -> Iterator[Problem]:
@@ -273,35 +295,6 @@ def _unfit(source: Source, partition_by: tuple[str, ...]) -> Iterator[Problem]:
                 f"folder ({LONGEST_FOLDER} bytes); shorten them, or remove it from "
                 "release.partition_by",
             )
-
-
-def _categories(source: Source, config: Config, sample: pa.Table) -> Categories:
-    """The categories of nominal and ordinal columns. Raises ConfigError with what is wrong."""
-    columns = [c for c in source.schema.columns if c.by_category]
-    if not columns:
-        return Categories({}, {})
-    most, tokens = config.max_categories, config.privacy.missing_tokens
-    # A column that is wrongly called nominal shows in the sample: its values are not collected.
-    seen = {c: len(pc.unique(sample.column(c.id))) for c in columns}
-    if many := [c for c, n in seen.items() if n > most + 1]:
-        raise ConfigError([refuse_categories(column, most) for column in many])
-    sets = [F.collect_set(_value(source, c)).alias(c.id) for c in columns]
-    hashed = [F.transform(c.id, _hash).alias(f"{c.id}_hash") for c in columns]
-    table = source.raw.agg(*sets).select("*", *hashed).toArrow()
-
-    def list_all(name: str) -> pa.Array:
-        return table.column(name).combine_chunks().flatten()
-
-    found = {c.id: (list_all(c.id), list_all(f"{c.id}_hash")) for c in columns}
-    categories, problems = order_categories(source.schema, found, most, tokens)
-    if problems:
-        raise ConfigError(problems)
-    return categories
-
-
-def _hash(value: SparkColumn) -> SparkColumn:
-    # Spark looks at the signature of what it transforms by: F.xxhash64's takes any number.
-    return F.xxhash64(value)
 
 
 def _values(

@@ -54,13 +54,14 @@ def is_small(schema: Schema, figures: Mapping[str, Any], sample_rows: int) -> bo
 
     Args:
         schema: The columns.
-        figures: Of all rows: `n`, their number; `n_bytes`, of texts and bytes; `n_broken`, texts
-            that are no UTF-8, which Python can't read.
+        figures: Of all rows: `n`, their number; `n_bytes`, of texts and bytes; by id of a column
+            of text `ID_broken`, its texts that are no UTF-8, which Python can't read.
         sample_rows: The most rows of a sample.
     """
     plain = all(column.source_type == name_type(column.type) for column in schema.columns)
     few = figures["n"] <= sample_rows and figures["n_bytes"] <= MOST_BYTES
-    return plain and few and not figures["n_broken"]
+    broken = any(figures.get(f"{column.id}_broken") for column in schema.columns)
+    return plain and few and not broken
 
 
 def scan_small_table(

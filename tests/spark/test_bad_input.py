@@ -195,6 +195,25 @@ def test_tables(shell: Shell, tmp_path: Path, case: str) -> None:
     assert left(tmp_path / "out") == set()
 
 
+@pytest.mark.parametrize("role", ["quasi_identifier", "sensitive", "identifier"])
+def test_texts_that_are_not_utf8(shell: Shell, tmp_path: Path, role: str) -> None:
+    """What can't be coded is told with its column; identifiers are compared all the same."""
+    rows = people(1200)
+    texts = pa.array([f"{MARKER}-{i % 7}".encode() + b"\xff" for i in range(len(rows))])
+    table = pa.Table.from_pandas(rows).append_column(
+        "x", pa.StringArray.from_buffers(len(texts), *texts.buffers()[1:])
+    )
+    pq.write_table(table, tmp_path / "people.parquet")
+    x = {"role": role, **({"scale": "nominal"} if role == "quasi_identifier" else {})}
+    changes = {"attributes": {"x": x}, "partition": {"sample_rows": 1000}}
+    said = shell("check", write_config(tmp_path, settings(tmp_path, **changes)))
+    if role == "identifier":
+        assert said.code == 0
+        assert MARKER not in said.out + said.err
+    else:
+        clean(said, 2, "column x: 1200 texts are not UTF-8; ")
+
+
 def test_more_persons_than_there_are(shell: Shell, tmp_path: Path) -> None:
     frame = people(N)
     write_people(tmp_path, frame.assign(name=frame["name"].where(frame.index % 2 == 0)))

@@ -7,14 +7,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 
 import anonlib
 from anonlib.errors import InfeasibleError
 from anonlib.run import content
-from anonlib.run.content import judge_content
+from anonlib.run.column_values import find_values
+from anonlib.run.content import judge_content, plan_look
 from anonlib.source import open_source
 from tests.content_cases import (
     HARMLESS,
@@ -52,7 +55,9 @@ def judged(
     protected = frozenset(source.schema.by_id(id).name for id in source.schema.protected)
     sample = source.rows().select(*[c.id for c in source.schema.released])
     some = sample.toArrow().take(pa.array(np.random.default_rng(5).permutation(N)[:n_sampled]))
-    _, problems = judge_content(source, N, some, config.privacy, protected)
+    look = plan_look(source.schema, N, some)
+    found = find_values(source, look)
+    _, problems = judge_content(source, found, look.key, config.privacy, protected)
     source.close()
     said: dict[str, list[str]] = {name: [] for name, *_ in cases}
     for problem in problems:
@@ -176,6 +181,25 @@ def test_what_tells_whose_a_row_is(spark: SparkSession, tmp_path: Path, *, model
         InfeasibleError, match="tells whose a row is: of the 100 values that several rows have, 100"
     ):
         scan_of(spark, given, spark.createDataFrame(rows))
+
+
+def test_categories_of_several_tasks(spark: SparkSession, tmp_path: Path) -> None:
+    """All values of a column, once each, with the hashes that Spark has of them, also under a
+    collation by which some of them are equal."""
+    rows = table()
+    rows["town"] = [f"{town}{i % 9}" for i, town in enumerate(rows["town"])]
+    rows["town"] = rows["town"].where(rows.index % 2 == 0, rows["town"].str.lower())
+    plain = spark.createDataFrame(pd.concat([rows] * 3)).repartition(3)
+    collated = plain.withColumn("town", F.collate("town", "UTF8_LCASE"))
+    for frame in (plain, collated):
+        changes = {"partition": {"sample_rows": 1000}, "one_row_per_person": True}
+        given = config_of(tmp_path, None, **changes)
+        found = scan_of(spark, given, frame)
+        (id,) = (each.id for each in found.encodings if each.nominal)
+        expected = plain.select(F.xxhash64("town")).distinct().collect()
+        assert sorted(found.hashes[id].tolist()) == sorted(row[0] for row in expected)
+        n_shared = {c: figure for c, figure in found.content.distinct.items() if c == "town"}
+        assert n_shared == {"town": rows["town"].str.lower().nunique()}
 
 
 def test_check_tells_it_too(spark: SparkSession, tmp_path: Path) -> None:

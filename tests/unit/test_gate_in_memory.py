@@ -18,6 +18,7 @@ from anonlib.config.reading import parse
 from anonlib.config.resolve import resolve
 from anonlib.local import gate
 from anonlib.local.gate import find_disclosing_columns
+from anonlib.local.text_columns import to_text_columns
 from anonlib.table.schema import Field
 from tests.content_cases import HARMLESS, MADE, PUBLIC, SENSITIVE, SHOWS, N, config_of, table
 
@@ -189,7 +190,7 @@ class TestTexts:
 
     @pytest.mark.parametrize(("value", "type", "text"), VALUES)
     def test_texts(self, value: Any, type: pa.DataType, text: str | None) -> None:
-        lines = gate._as_lines(pa.table({"c0": pa.array([value, None], type)}), ["c0"])
+        lines = to_text_columns({"c0": pa.array([value, None], type)}, gate._number_texts)
         texts = [*lines["c0"].texts.to_pylist(), None]
         assert [texts[i] for i in lines["c0"].place] == [text, None]
 

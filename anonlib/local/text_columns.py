@@ -1,0 +1,245 @@
+"""Columns as texts that are equal where people see one value, and what they show of each other."""
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from unicodedata import category
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from anonlib.arrays import MISSING, Floats, Ints
+from anonlib.local.content_rules import WHOLE_NUMBER
+from anonlib.text import fold_text
+
+#: By the length of its text: the hash that may have it.
+_HASHES = {
+    length: partial(make, usedforsecurity=False)
+    for length, make in ((32, hashlib.md5), (40, hashlib.sha1), (64, hashlib.sha256))
+}
+_ASCII = frozenset(map(chr, range(128)))
+#: Letters and signs of many languages that Unicode has as one character, that combine with no
+#: neighbour, and whose case is simple.
+_PLAIN = (
+    r"!-~\x{c0}-\x{d6}\x{d8}-\x{de}\x{e0}-\x{f6}\x{f8}-\x{12f}\x{134}-\x{13e}\x{141}-\x{148}"
+    r"\x{14a}-\x{17e}\x{400}-\x{45f}\x{3041}-\x{3096}\x{30a1}-\x{30fa}\x{4e00}-\x{9fff}"
+    r"\x{ac00}-\x{d7a3}"
+)
+#: Words of them with one blank between them.
+_SIMPLE = f"^[{_PLAIN}]+(?: [{_PLAIN}]+)*$"
+#: Whole floats below it are 64-bit integers.
+_LARGEST = 2.0**63
+#: By the unit of times: how many are a second.
+_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+
+
+#: Gives the texts of some columns their numbers, of which `TextColumn.number` tells.
+NumberTexts = Callable[[Sequence[pa.Array]], Sequence[Ints]]
+
+
+@dataclass(frozen=True)
+class TextColumn:
+    """A column as texts that are equal where people see one value.
+
+    Attributes:
+        values: The v distinct values of the column.
+        place: int64[n]. The place of each row's value among them; MISSING for none.
+        texts: The v texts of the values; null for blank text.
+        number: int64[v]. The number of each text; MISSING for none. Texts are equal, also those of
+            other columns, if their numbers are.
+    """
+
+    values: pa.Array
+    place: Ints
+    texts: pa.Array
+    number: Ints
+
+    @cached_property
+    def code(self) -> Ints:
+        """int64[n]. The number of each row's text; MISSING for none."""
+        return np.append(self.number, MISSING)[self.place]
+
+    @cached_property
+    def letters(self) -> list[str]:
+        """The letters and digits of the v texts; empty for blank text."""
+        # One text is faster than many. Lines do not break within texts of values.
+        joined = "\n".join(self.texts.fill_null("").to_pylist())
+        letters = _ASCII if joined.isascii() else set(joined)
+        marks = [ord(c) for c in letters if c != "\n" and category(c)[0] not in "LN"]
+        return joined.translate(dict.fromkeys(marks)).split("\n")
+
+    def unique(self) -> tuple[Ints, Floats]:
+        """int64[u]: the numbers of the texts, each once, ascending. float64[u]: the texts as
+        numbers on a line."""
+        unique, first = np.unique(self.number, return_index=True)
+        present = unique != MISSING
+        return unique[present], _as_numbers(self.values, self.texts)[first[present]]
+
+    def count_present(self) -> int:
+        """The rows that have a text."""
+        return int((self.code != MISSING).sum())
+
+    def count_equal(self, other: "TextColumn") -> int:
+        """The rows that have the same text in both columns."""
+        return int(((self.code == other.code) & (self.code != MISSING)).sum())
+
+    def count_parts(self, person: "TextColumn", sizes: Sequence[int]) -> list[int]:
+        """By size: the rows that show at least as many letters and digits of an identifier
+        (`ContentCounter.count_parts`)."""
+        parts, n_rows = _find_parts(self, person)
+        return [int(n_rows[parts >= size].sum()) for size in sizes]
+
+
+def to_text_columns(columns: Mapping[str, pa.Array], number: NumberTexts) -> dict[str, TextColumn]:
+    """By id: the columns as texts.
+
+    Args:
+        columns: By id: the values.
+        number: Gives the texts their numbers.
+    """
+    coded = [_present(values).dictionary_encode() for values in columns.values()]
+    texts = [_as_texts(each.dictionary) for each in coded]
+    return {
+        id: TextColumn(each.dictionary, _as_places(each.indices), text, numbers)
+        for id, each, text, numbers in zip(columns, coded, texts, number(texts), strict=True)
+    }
+
+
+def _as_places(indices: pa.Array) -> Ints:
+    places: Ints = indices.fill_null(MISSING).to_numpy(zero_copy_only=False).astype(np.int64)
+    return places
+
+
+def _present(values: pa.Array) -> pa.Array:
+    """The values with null for NaN."""
+    if pa.types.is_floating(values.type):
+        return pc.if_else(pc.is_nan(values), None, values)
+    return values
+
+
+def _as_texts(values: pa.Array) -> pa.Array:
+    """Texts that are equal where people see one value: 7, 7.0 and " 007", or a date and its
+    midnight. Null for blank text."""
+    at = pa.types
+    if at.is_string(values.type):
+        return _as_plain_integers(_fold(values))
+    if at.is_floating(values.type):
+        return _as_float_texts(values, "")
+    texts = _as_raw(values)
+    if at.is_timestamp(values.type):
+        return pc.replace_substring_regex(texts, " 00:00:00$", "")
+    if at.is_decimal(values.type):
+        texts = pc.replace_substring_regex(texts, "^0E-[0-9]+$", "0")
+        return pc.replace_substring_regex(texts, r"\.0+$", "")
+    return texts
+
+
+def _fold(values: pa.Array) -> pa.Array:
+    """Texts as people see them (`fold_text`); null for blank text."""
+    # Most texts need a lower case only, which Arrow does faster.
+    simple = pc.match_substring_regex(values, _SIMPLE)
+    others = [fold_text(text) or None for text in values.filter(pc.invert(simple)).to_pylist()]
+    folded = pc.utf8_lower(values)
+    return pc.replace_with_mask(folded, pc.invert(simple), pa.array(others, pa.string()))
+
+
+def _as_plain_integers(texts: pa.Array) -> pa.Array:
+    """The texts with whole numbers as a machine writes them."""
+    whole = pc.match_substring_regex(texts, WHOLE_NUMBER).fill_null(False)
+    numbers = pc.replace_substring_regex(texts.filter(whole), r"^(?:\+|(-))?0*([0-9]+)$", r"\1\2")
+    numbers = pc.if_else(pc.equal(numbers, "-0"), "0", numbers)
+    return pc.replace_with_mask(texts, whole, numbers)
+
+
+def _as_raw(values: pa.Array) -> pa.Array:
+    """Texts of values as a machine writes them: 7.0 for a float, a time without zone, in UTC."""
+    at = pa.types
+    if at.is_timestamp(values.type):
+        texts = values.cast(pa.timestamp(values.type.unit)).cast(pa.string())
+        texts = pc.replace_substring_regex(texts, r"\.0+$", "")
+        return pc.replace_substring_regex(texts, r"(\.[0-9]*[1-9])0+$", r"\1")
+    if at.is_floating(values.type):
+        return _as_float_texts(values, ".0")
+    return values.cast(pa.string())
+
+
+def _as_float_texts(values: pa.Array, end: str) -> pa.Array:
+    """Floats as texts, those of whole numbers with this end."""
+    numbers = values.cast(pa.float64()).to_numpy(zero_copy_only=False)
+    whole = (np.abs(numbers) < _LARGEST) & (numbers == np.floor(numbers))
+    integers = pa.array(numbers[whole].astype(np.int64)).cast(pa.string())
+    others = values.filter(pa.array(~whole)).cast(pa.string())
+    place = np.empty(len(values), np.int64)
+    place[whole], place[~whole] = np.arange(len(integers)), len(integers) + np.arange(len(others))
+    integers = pc.binary_join_element_wise(integers, end, "")
+    return pa.concat_arrays([integers, others]).take(pa.array(place))
+
+
+def _as_numbers(values: pa.Array, texts: pa.Array) -> Floats:
+    """float64[v]. Whole numbers, dates and times as numbers; NaN for other values. Only numbers and
+    times may agree by chance."""
+    numbers: Floats
+    if pa.types.is_date(values.type):
+        numbers = (
+            values.cast(pa.date32())
+            .cast(pa.int32())
+            .to_numpy(zero_copy_only=False)
+            .astype(np.float64)
+        )
+    elif pa.types.is_timestamp(values.type):
+        ticks = values.cast(pa.int64()).to_numpy(zero_copy_only=False)
+        numbers = np.floor_divide(ticks, _PER_SECOND[values.type.unit]).astype(np.float64)
+    else:
+        whole = pc.match_substring_regex(texts, WHOLE_NUMBER)
+        numbers = pc.if_else(whole, texts, None).cast(pa.float64()).to_numpy(zero_copy_only=False)
+    return numbers
+
+
+def _find_parts(own: TextColumn, person: TextColumn) -> tuple[Ints, Ints]:
+    """How many letters and digits of an identifier a column shows (`ContentCounter.count_parts`).
+
+    Returns:
+        int64[u], for each pair of values that a row has; and int64[u], its rows.
+    """
+    both = (own.code != MISSING) & (person.code != MISSING)
+    width = max(1, len(person.values))
+    pairs, n_rows = np.unique(own.place[both] * width + person.place[both], return_counts=True)
+    i, j = pairs // width, pairs % width
+    texts, others = own.letters, person.letters
+    shown = map(texts.__getitem__, i.tolist())
+    parts = np.array([*map(_measure_part, shown, map(others.__getitem__, j.tolist()))], np.int64)
+    # Hashes are computed for texts of their lengths alone.
+    lengths = np.array([*map(len, texts)], np.int64)[i]
+    long = np.flatnonzero(np.isin(lengths, [*_HASHES]))
+    forms = _list_forms(person) if len(long) else []
+    for each in long.tolist():
+        if _is_hash(texts[i[each]], [form[j[each]] for form in forms]):
+            parts[each] = lengths[each]
+    return parts, n_rows
+
+
+def _measure_part(text: str, other: str) -> int:
+    """The letters and digits that a text shows of another one by having it in it, by being it
+    backwards, or by being a part of it."""
+    if len(text) < len(other):
+        return len(text) if text in other else 0
+    is_backwards = len(text) == len(other) and text[::-1] == other
+    return len(other) if is_backwards or other in text else 0
+
+
+def _list_forms(column: TextColumn) -> list[list[str]]:
+    """The texts that hashes of the v values may be made of: one list for each form of them."""
+    forms: list[list[str]] = []
+    for texts in (_as_raw(column.values), column.texts.fill_null("")):
+        plain = texts.to_pylist()
+        for form in (plain, [text.upper() for text in plain]):
+            if form not in forms:
+                forms.append(form)
+    return forms
+
+
+def _is_hash(text: str, forms: Sequence[str]) -> bool:
+    make = _HASHES[len(text)]
+    return any(make(form.encode()).hexdigest() == text for form in forms)
