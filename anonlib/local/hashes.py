@@ -55,6 +55,8 @@ TEXTS = {
     pa.large_string(): np.int64,
     pa.large_binary(): np.int64,
 }
+#: Types that Arrow can't take rows of -> the type that it can.
+VIEWS = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}
 
 
 def hash_rows(columns: Sequence[pa.Array], seed: int = SEED) -> Ints:
@@ -121,6 +123,7 @@ def _mix_lists(state: Words, column: pa.Array) -> None:
     """Takes the elements of lists into the rows' hashes, one place after the other."""
     lengths = pc.fill_null(pc.list_value_length(column), 0).to_numpy().astype(np.int64)
     elements = pc.list_flatten(column)
+    elements = elements.cast(VIEWS.get(elements.type, elements.type))
     start = np.cumsum(lengths) - lengths
     for place in range(int(lengths.max(initial=0))):
         rows = np.flatnonzero(lengths > place)

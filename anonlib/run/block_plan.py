@@ -18,6 +18,7 @@ from anonlib.arrays import Floats, Ints
 from anonlib.config.model import Attribute, PartitionSection
 from anonlib.errors import ConfigError, Problem
 from anonlib.local.limits import refuse_large, refuse_thin
+from anonlib.local.table_digest import Digest
 from anonlib.partition import Cut, Plane, Sample
 from anonlib.partition.chain import grow
 from anonlib.partition.cuts import Cuts, no_cuts
@@ -30,7 +31,6 @@ from anonlib.run.sample import tuple_hash
 from anonlib.run.scan import Scan
 from anonlib.source import Source
 from anonlib.spark.constants import at, look_up
-from anonlib.spark.digest import Digest
 from anonlib.spark.tasks import ROWS_PER_TASK, count_cores, deal_out, find_task_keys
 from anonlib.spark.values import spark_schema
 from anonlib.table.columns import (

@@ -15,9 +15,9 @@ from anonlib.config.keys import derive_key_check
 from anonlib.config.model import Config
 from anonlib.config.resolve import find_unacknowledged
 from anonlib.errors import ConfigError, InputError, Problem, StorageError, run_sanitized
+from anonlib.local.table_digest import Digest
 from anonlib.source import Source
 from anonlib.source.identity import is_folded
-from anonlib.spark.digest import Digest
 from anonlib.spark.storage import Storage
 from anonlib.spark.translation import translate_errors
 from anonlib.table.columns import key_values

@@ -12,6 +12,7 @@ from anonlib.auditing import AuditReport
 from anonlib.config.model import Config
 from anonlib.config.resolve import bind_models
 from anonlib.errors import AuditError, ConfigError, InputError, Problem
+from anonlib.local.table_digest import Digest
 from anonlib.privacy import PrivacyModel
 from anonlib.run.backlog import Backlog, Waiting
 from anonlib.run.ledger import Ledger, open_ledger
@@ -19,7 +20,7 @@ from anonlib.run.promise import describe_change, make_promise, require_kept
 from anonlib.run.publish import Target
 from anonlib.run.published_audit import PublishedAudit, find_published_audit
 from anonlib.source import Source
-from anonlib.spark.digest import Digest, digest
+from anonlib.spark.digest import digest
 from anonlib.spark.storage import Storage
 from anonlib.spark.translation import translate_errors
 from anonlib.spark.values import spark_type

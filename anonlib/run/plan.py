@@ -9,9 +9,9 @@ from pyspark import Accumulator
 from pyspark.sql import DataFrame
 
 from anonlib.arrays import Floats
+from anonlib.local.table_digest import Digest
 from anonlib.privacy import PrivacyModel
 from anonlib.run.owners import Owners
-from anonlib.spark.digest import Digest
 from anonlib.table.encoding import Values
 from anonlib.table.schema import Schema
 from anonlib.worker.task import Task, Totals

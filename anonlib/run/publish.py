@@ -14,6 +14,7 @@ from pyspark.sql.types import StructField, StructType
 
 from anonlib.config.model import ReleaseSection
 from anonlib.errors import BusyError, InputError, StorageError
+from anonlib.local.table_digest import Digest
 from anonlib.run.data_files import (
     APP,
     NO_VALUES,
@@ -43,7 +44,7 @@ from anonlib.spark.delta_log import (
     write_checkpoint,
     write_operation,
 )
-from anonlib.spark.digest import Digest, digest
+from anonlib.spark.digest import digest
 from anonlib.spark.lease import Lease
 from anonlib.spark.storage import Storage
 from anonlib.spark.tasks import count_cores, run_uninterrupted, settle_tasks

@@ -28,6 +28,7 @@ from anonlib.local.refusals import (
     refuse_rich,
     refuse_unlisted,
 )
+from anonlib.local.table_digest import Digest
 from anonlib.privacy import Reference
 from anonlib.run.categories import order_categories
 from anonlib.run.column_values import find_values
@@ -37,7 +38,7 @@ from anonlib.run.sample import take_sample
 from anonlib.run.small_table import RowFacts, is_small, scan_small_table
 from anonlib.source import Source, is_unreadable
 from anonlib.source.steady import require_one_state
-from anonlib.spark.digest import Digest, make_digest, sums, with_halves
+from anonlib.spark.digest import make_digest, sums, with_halves
 from anonlib.spark.tasks import fit_batches, fit_shuffles
 from anonlib.spark.translation import translate_errors
 from anonlib.spark.values import as_double, canonical, count_units

@@ -18,11 +18,11 @@ from anonlib.local.content_rules import Content
 from anonlib.local.problems import judge_rows
 from anonlib.local.protected import list_values
 from anonlib.local.rows import name_type, to_plain_type
+from anonlib.local.table_digest import Digest
 from anonlib.run.categories import Categories, order_categories
 from anonlib.run.sample import list_sampled, take_first, with_sample_columns
 from anonlib.source import Source
 from anonlib.source.steady import require_same
-from anonlib.spark.digest import Digest
 from anonlib.table.columns import HIGH, LOW
 from anonlib.table.encoding import Values
 from anonlib.table.schema import Schema

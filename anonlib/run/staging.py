@@ -14,6 +14,7 @@ from anonlib.config.model import Config, ReleaseSection, SparkSection
 from anonlib.errors import run_sanitized
 from anonlib.evaluation.samples import is_held_out, is_sampled
 from anonlib.kernels.discriminant import class_moments
+from anonlib.local.table_digest import Digest
 from anonlib.progress import Progress
 from anonlib.run.block_plan import plan_blocks
 from anonlib.run.data_files import DataFiles, count_files, order_in_files, write_files
@@ -21,7 +22,7 @@ from anonlib.run.plan import Plan
 from anonlib.run.scan import Scan
 from anonlib.run.tuple_plan import plan_tuples
 from anonlib.source import Source
-from anonlib.spark.digest import Digest, digest_halves
+from anonlib.spark.digest import digest_halves
 from anonlib.spark.storage import Storage
 from anonlib.spark.tasks import ROWS_PER_TASK, count_cores, fit_batches, hear_tasks
 from anonlib.spark.translation import translate_errors

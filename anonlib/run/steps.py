@@ -16,6 +16,7 @@ from anonlib.config.summary import digest_config
 from anonlib.errors import GateError
 from anonlib.evaluation import Evaluation, evaluate_case
 from anonlib.evaluation.published_spec import counts_persons, make_published_spec
+from anonlib.local.table_digest import Digest
 from anonlib.measure import Findings
 from anonlib.measure.fidelity.overview import Overview
 from anonlib.progress import Progress
@@ -41,7 +42,7 @@ from anonlib.run.verify import (
 )
 from anonlib.source import Source
 from anonlib.source.steady import require_same
-from anonlib.spark.digest import Digest, digest, digest_halves, with_halves
+from anonlib.spark.digest import digest, digest_halves, with_halves
 from anonlib.spark.file_list import require_same_files
 from anonlib.spark.lease import Lease
 from anonlib.spark.storage import Storage

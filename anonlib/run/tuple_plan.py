@@ -15,11 +15,11 @@ from pyspark.sql import functions as F
 from anonlib.arrays import Floats
 from anonlib.config.model import PartitionSection
 from anonlib.errors import run_sanitized
+from anonlib.local.table_digest import Digest
 from anonlib.partition.tuples import TuplesPartitioner
 from anonlib.run.plan import Outcome, Plan, merge_read
 from anonlib.run.sample import tuple_hash
 from anonlib.run.scan import Scan
-from anonlib.spark.digest import Digest
 from anonlib.spark.values import spark_schema
 from anonlib.table.columns import (
     BLOCK,

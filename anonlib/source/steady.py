@@ -4,8 +4,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from anonlib.errors import BusyError, StorageError
+from anonlib.local.table_digest import Digest
 from anonlib.source import Source, rename_columns
-from anonlib.spark.digest import Digest, digest
+from anonlib.spark.digest import digest
 from anonlib.spark.translation import translate_errors
 
 

@@ -1,14 +1,14 @@
-"""Digests of tables: a row count and a hash that does not depend on the order of rows."""
+"""Digests of tables in Spark; `anonlib.local.table_digest` has the same of tables in memory."""
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructField
 
+from anonlib.local.table_digest import Digest
 from anonlib.spark.values import hashable
 from anonlib.table.columns import HIGH, LOW
 
@@ -18,44 +18,6 @@ PIECE_BITS = 16
 PIECES = [
     (f"{half}_{shift}", half, shift) for half in (LOW, HIGH) for shift in range(0, 64, PIECE_BITS)
 ]
-
-
-@dataclass(frozen=True)
-class Digest:
-    """The digest of a multiset of rows; the order of rows does not matter.
-
-    Hashes are added up, not combined by exclusive or: a row that occurs twice counts twice.
-
-    Attributes:
-        n_rows: The number of rows.
-        low: The sum of the low halves of the rows' 128-bit hashes, modulo 2**64.
-        high: The sum of their high halves, modulo 2**64.
-    """
-
-    n_rows: int = 0
-    low: int = 0
-    high: int = 0
-
-    @property
-    def text(self) -> str:
-        """Rows and sums, in hex, as a certificate has them."""
-        return f"{self.n_rows}:{self.low:016x}{self.high:016x}"
-
-    @classmethod
-    def from_text(cls, text: str) -> "Digest":
-        """The inverse of `text`. Raises ValueError for other texts."""
-        n_rows, _, sums = text.partition(":")
-        if len(sums) != 32:
-            raise ValueError("a digest has 32 hex digits after the rows")
-        return cls(int(n_rows), int(sums[:16], 16), int(sums[16:], 16))
-
-    def __add__(self, other: "Digest") -> "Digest":
-        """The digest of both multisets together."""
-        return Digest(
-            self.n_rows + other.n_rows,
-            (self.low + other.low) % 2**64,
-            (self.high + other.high) % 2**64,
-        )
 
 
 def with_halves(frame: DataFrame, names: Sequence[str]) -> DataFrame:

@@ -11,6 +11,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from anonlib.local.hashes import hash_rows, hash_seeded
+from anonlib.local.table_digest import Digest, digest_in_memory
+from anonlib.spark.digest import digest
 from anonlib.spark.values import row_hash
 
 pytestmark = pytest.mark.spark
@@ -121,6 +123,17 @@ def test_rows(spark: SparkSession) -> None:
 
 def test_rows_by_generated_code(compiling: SparkSession) -> None:
     check(compiling)
+
+
+def test_digest(spark: SparkSession) -> None:
+    """Of all columns, whatever the order of rows; also of none."""
+    random = np.random.default_rng(12)
+    table = pa.table({**numbers(random), **others(random)})
+    assert digest_in_memory(table) == digest(spark.createDataFrame(table))
+    assert digest_in_memory(table.take(random.permutation(N))) == digest_in_memory(table)
+    halves = [digest_in_memory(part) for part in (table[: N // 3], table[N // 3 :])]
+    assert halves[0] + halves[1] == digest_in_memory(table)
+    assert digest_in_memory(table[:0]) == Digest()
 
 
 def test_seeded(spark: SparkSession) -> None:

@@ -5,8 +5,9 @@ from random import Random
 
 import pytest
 
+from anonlib.local.table_digest import Digest
 from anonlib.run.plan import merge_read
-from anonlib.spark.digest import PIECE_BITS, PIECES, Digest, make_digest
+from anonlib.spark.digest import PIECE_BITS, PIECES, make_digest
 from anonlib.table.columns import HIGH, LOW
 from anonlib.worker.task import Totals
 

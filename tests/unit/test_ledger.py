@@ -10,9 +10,9 @@ import pytest
 
 from anonlib.config.keys import derive_key_check
 from anonlib.errors import ConfigError, InputError, StorageError
+from anonlib.local.table_digest import Digest
 from anonlib.run import ledger as module
 from anonlib.run.ledger import FOLDED, Entry, Ledger
-from anonlib.spark.digest import Digest
 from anonlib.table.columns import key_values
 from anonlib.table.schema import Column, Role, Schema
 from tests.stores import Far

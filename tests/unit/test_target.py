@@ -12,11 +12,11 @@ import pytest
 
 from anonlib.config.model import ReleaseSection
 from anonlib.errors import BusyError, InputError, StorageError
+from anonlib.local.table_digest import Digest
 from anonlib.run import publish
 from anonlib.run.publish import APP, CHANGED, Commit, Target, reader_notes
 from anonlib.spark import delta_files, delta_log
 from anonlib.spark.delta_files import Transaction
-from anonlib.spark.digest import Digest
 from anonlib.table.schema import Column, Role, Schema
 from tests.stores import Far
 

@@ -14,9 +14,9 @@ from anonlib.config.model import Config, PrivacySection
 from anonlib.config.reading import parse
 from anonlib.errors import AuditError, Problem
 from anonlib.evaluation.published_spec import counts_persons
+from anonlib.local.table_digest import Digest
 from anonlib.privacy.k_anonymity import KAnonymity
 from anonlib.run import verify
-from anonlib.spark.digest import Digest
 from anonlib.table.schema import Column, Role, Schema
 
 GOOD = Verdict("k_anonymity k=3", True, 3, 3, 0, ())
