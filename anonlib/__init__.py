@@ -11,7 +11,7 @@ The verbs, each also one of the command line (`python -m anonlib --help`):
     sweep       try many configs on small tables in memory
     report      write the page of a run
     certify     write the certificate of a run, for a privacy officer to sign
-    verify      compare a certificate with the table that it is of
+    verify      compare a certificate with the table that it is of, Delta, Parquet or in hand
     cells       group the rows of a table in memory, without Spark
 
 A config is a dict, the path of a YAML file, or the Config that `load` or `parse` made of one.
@@ -24,9 +24,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from anonlib.config.reading import load, parse
     from anonlib.in_hand import anonymize, audit, evaluate, suggest
+    from anonlib.in_hand.verification import verify
     from anonlib.local import cells
     from anonlib.pages.output import certify, report
-    from anonlib.pipeline import check, release, sweep, verify
+    from anonlib.pipeline import check, release, sweep
 
     __version__: str
 
@@ -43,7 +44,7 @@ _HOMES = {
     "report": "anonlib.pages.output",
     "suggest": "anonlib.in_hand",
     "sweep": "anonlib.pipeline",
-    "verify": "anonlib.pipeline",
+    "verify": "anonlib.in_hand.verification",
 }
 
 __all__ = [

@@ -37,7 +37,7 @@ from anonlib.config.reading import GivenConfig, add_usual_measures, as_config
 from anonlib.config.resolve import bind_models
 from anonlib.errors import ConfigError, InfeasibleError, InputError, Problem
 from anonlib.evaluation import evaluate_case, require_gates_of_releases
-from anonlib.pages.output import read_certificate
+from anonlib.pages.seal import Certificate
 from anonlib.privacy.k_anonymity import KAnonymity
 from anonlib.progress import Progress
 from anonlib.run.account import require_words, spell_path
@@ -59,6 +59,7 @@ from anonlib.run.result import CheckResult, ColumnPlan, ReleaseResult
 from anonlib.run.run_table import Accounting, keep_account, table_of_runs
 from anonlib.run.scan import Scan, require_readable, scan
 from anonlib.run.steps import Run, keep
+from anonlib.run.testimony import take_testimony
 from anonlib.run.verify import audit_published
 from anonlib.source import Source, open_source
 from anonlib.source.other_table import require_other_tables
@@ -252,34 +253,10 @@ def audit_delta(
         return audit_published(reader.load(table), config)
 
 
-def verify(
-    certificate: str,
-    table: str,
-    progress: Progress | None = None,
-    *,
-    version: int | None = None,
-    record: str | None = None,
+def verify_delta(
+    certificate: Certificate, table: str, progress: Progress, version: int | None = None
 ) -> tuple[LineVerdict, ...]:
-    """Compares a certificate with the table that it is of.
-
-    Args:
-        certificate: The file, in HTML.
-        table: The folder of the published table.
-        progress: Hears of every stage; silent by default.
-        version: The version of the table; the latest by default.
-        record: The private record of the run, which can tell of all lines.
-
-    Returns:
-        A verdict for each line: confirmed, contradicted, or unsaid where the table can't tell.
-
-    Raises:
-        InputError: The certificate is none, or the table can't be read.
-
-    Example:
-        anonlib.verify("adult.certificate.html", "out/adult")
-    """
-    progress = progress or Progress()
-    page, facts, recorded = read_certificate(certificate, record)
+    """Compares a certificate with a Delta table, as `anonlib.verify` says."""
     with progress.stage("start"):
         spark = session({})
     where = f"table {table}"
@@ -288,7 +265,13 @@ def verify(
         reader = spark.read.format("delta")
         if version is not None:
             reader = reader.option("versionAsOf", version)
-        return confirm_lines(page, facts, reader.load(table), table, recorded)
+        return confirm_lines(certificate, take_testimony(reader.load(table), table))
+
+
+def verify_frame(certificate: Certificate, table: DataFrame) -> tuple[LineVerdict, ...]:
+    """Compares a certificate with a DataFrame, as `anonlib.verify` says."""
+    with translate_errors("table"):
+        return confirm_lines(certificate, take_testimony(table, None))
 
 
 def audit_frame(table: DataFrame, config: GivenConfig) -> AuditReport:

@@ -251,10 +251,10 @@ def _write_page(args: argparse.Namespace, write: Callable[..., str], whom: str) 
 
 
 def _verify(args: argparse.Namespace) -> int:
-    from anonlib import pipeline
+    from anonlib.in_hand.verification import verify
 
     with progress_of(args) as progress:
-        lines = pipeline.verify(
+        lines = verify(
             args.certificate, args.table, progress, version=args.version, record=args.record
         )
     if args.format == "json":

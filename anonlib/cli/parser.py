@@ -493,13 +493,14 @@ def _verify(verbs: Any) -> None:
 
             examples:
               anonlib verify adult.certificate.html out/adult
+              anonlib verify people.html people.parquet     a release of anonlib.anonymize
               anonlib verify adult.certificate.html out/adult --record RECORD   all lines
 
             {EXIT_CODES}
         """,
     )
     parser.add_argument("certificate", metavar="CERTIFICATE", help="the certificate, in HTML")
-    parser.add_argument("table", metavar="TABLE", help="folder of a Delta table")
+    parser.add_argument("table", metavar="TABLE", help="folder of a Delta table, or a Parquet file")
     parser.add_argument(
         "--version",
         type=whole_number(0),

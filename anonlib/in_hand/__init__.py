@@ -1,10 +1,12 @@
 """The verbs for a table in hand, a DataFrame or an Arrow table: `anonymize` returns a release of
 the same type, `suggest` tries several, `audit` counts whether a table holds its models."""
 
+import json
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field, fields, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,13 +21,14 @@ from anonlib.config.model import Config, SourceSection
 from anonlib.config.policies.judgement import require_policy, require_rules
 from anonlib.config.reading import GivenConfig, as_config
 from anonlib.config.summary import digest_config, software, summarize_config, summarize_use
-from anonlib.errors import ConfigError, InputError, without_cause
+from anonlib.errors import ConfigError, InputError, StorageError, without_cause
 from anonlib.evaluation import Evaluation, require_gates_of_releases
 from anonlib.evaluation.published_spec import CONTROLLERS, make_auditable_spec
 from anonlib.in_hand.proof import audit_release, require_harmless
 from anonlib.local.arguments import Arguments, config_from_arguments, name_arguments
 from anonlib.local.frames import is_of_spark, like, list_index, list_names, require_table, to_arrow
 from anonlib.local.limits import find_accounts, find_unsupported
+from anonlib.run.promise import make_promise
 
 if TYPE_CHECKING:
     from anonlib.in_hand.suggestion import Suggestion
@@ -94,6 +97,44 @@ class Release:
         if path is not None:
             replace_page(path, page)
         return page
+
+    @without_cause
+    def certificate(self, path: str | Path) -> None:
+        """Writes the certificate of the release, for a privacy officer to sign: HTML, or PDF if
+        `path` ends in .pdf. `anonlib.verify` compares it with the table that was saved.
+
+        path: Only its owner can read the file. A certificate in HTML that is there is replaced.
+
+        Raises InputError if another file is there, PDF is asked for without WeasyPrint, or the file
+            can't be written.
+        """
+        from anonlib.pages.output import certify, write_certificate
+        from anonlib.pages.seal import seal_record
+
+        try:
+            if is_of_spark(self.table):
+                certify(self.record["record"], out=path)
+            else:
+                write_certificate(path, seal_record(self._record_text).page())
+        except StorageError as error:
+            raise InputError(str(error)) from None
+
+    @without_cause
+    def save_record(self, path: str | Path) -> None:
+        """Writes the private record to a new file that only its owner can read: the certificate has
+        its SHA-256, and it can tell of all lines. For a table in memory.
+
+        Raises InputError if the file is there, or can't be written.
+        """
+        from anonlib.pages.output import write_page
+
+        if is_of_spark(self.table):
+            raise InputError(f"the run has written its record: {self.record['record']}")
+        write_page(path, self._record_text)
+
+    @property
+    def _record_text(self) -> str:
+        return json.dumps(self.record, indent=2, ensure_ascii=False)
 
     @without_cause
     def to_parquet(self, path: str | Path) -> None:
@@ -464,6 +505,7 @@ def _release_in_memory(
 ) -> Release:
     from anonlib.in_hand.measuring import evaluate_release, make_case, mark_rows
     from anonlib.local.engine import make_release
+    from anonlib.local.table_digest import digest_in_memory
     from anonlib.worker.marks import marks_of
 
     if problems := [*find_accounts()]:
@@ -492,6 +534,7 @@ def _release_in_memory(
     record["evaluation"] = evaluation and evaluation.to_dict()
     risk = _value_risk(report, config)
     table = like(released, data)
+    record["table_digest"] = digest_in_memory(to_arrow(table, list_names(table))).text
     return Release(table, report, release.losses, risk, notes, config, record, evaluation)
 
 
@@ -536,6 +579,8 @@ def _make_record(
         "config_sha256": digest_config(config),
         "settings": summarize_config(config),
         **summarize_use(config.accountability, config.context),
+        "promise": make_promise(config, rows.schema).to_dict(),
+        "time": datetime.now(UTC).isoformat(timespec="seconds"),
         "seed": config.seed,
         "software": software(),
     }

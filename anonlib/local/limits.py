@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from math import ceil
 
 from anonlib.arrays import Ints
-from anonlib.config.model import AccountabilitySection, Config, PartitionSection
+from anonlib.config.model import Config, PartitionSection
 from anonlib.errors import ConfigError, Problem
 from anonlib.partition.chain import FILL
 
@@ -63,7 +63,7 @@ def find_unsupported(config: Config) -> Iterator[Problem]:
     """What a config asks for that only a run in Spark does. Sections that say where and how a run
     works (source, spark, the rest of release) are not among it: they are not used in memory."""
     text = "only a release in Spark does this; leave it out for a table in memory"
-    release, nobody = config.release, AccountabilitySection()
+    release = config.release
     asked = {
         "source.where": config.source.where is not None,
         "release.ledger": release.ledger is not None,
@@ -71,7 +71,7 @@ def find_unsupported(config: Config) -> Iterator[Problem]:
         "release.mode": release.mode == "append",
         "release.partition_by": bool(release.partition_by),
         "release.register": release.catalog_table is not None,
-        "accountability": config.accountability != nobody,
+        "accountability.runs": config.accountability.runs is not None,
         "events": config.events is not None,
         "partition.steps": config.partition.controller is not None,
         "privacy.suppress": config.privacy.suppress == "costliest",

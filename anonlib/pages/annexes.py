@@ -11,6 +11,7 @@ from anonlib.pages.certificate import (
     CertificateLine,
     CertificateSection,
     describe_technique,
+    is_in_memory,
     was_attacked,
 )
 from anonlib.pages.front import find_k
@@ -123,8 +124,9 @@ class _Points:
         return {
             "6.2.2 security and privacy practices": f"access: {access}" if access else NOT_COVERED,
             "6.2.3 motives and capacity to re-identify": self._say_attackers(),
-            "6.3.2 transparency, stakeholders": "the public manifest beside the table; "
-            "engagement is " + NOT_COVERED,
+            "6.3.2 transparency, stakeholders": NOT_COVERED
+            if is_in_memory(self._record)
+            else f"the public manifest beside the table; engagement is {NOT_COVERED}",
             "6.3.3 privacy-related harms": NOT_COVERED,
             "7.2.2 data principals": self._record["settings"]["persons"],
             "7.2.3 data type": "a table of rows",

@@ -10,7 +10,7 @@ from anonlib import registry
 from anonlib.auditing.report import THRESHOLD, value_risk
 from anonlib.config.summary import bare
 from anonlib.pages.front import describe_filter, describe_use, find_k
-from anonlib.pages.release import count_states
+from anonlib.pages.release import count_states, find_name
 from anonlib.pages.words import count_noun, number, spoken
 from anonlib.text import MISSING_TOKENS, printable
 
@@ -32,6 +32,9 @@ _UTILITIES = (
 #: Losses that stand in where too few figures were measured.
 _LOSSES = ("ncp", "sse", "nllm", "classification", "discernibility")
 _N_UTILITIES = 3
+#: The outcome of a release that is a table in memory; and all that a certificate may be of.
+IN_MEMORY = "made"
+OUTCOMES = ("published", IN_MEMORY)
 #: Most columns on the first pages; else they have an annex of their own.
 MAX_COLUMNS = 12
 
@@ -92,6 +95,16 @@ def list_sections(
     return main, (replace(columns, title="Annex: columns"),) if wide else ()
 
 
+def is_in_memory(record: Record) -> bool:
+    """Whether the release is a table in memory, which nothing was published of."""
+    return bool(record["outcome"] == IN_MEMORY)
+
+
+def name_release(record: Record) -> str:
+    """The release, in words."""
+    return "a release in memory" if is_in_memory(record) else f"the release {find_name(record)}"
+
+
 def _section(
     title: str, name: str, rows: "Iterator[Row] | Sequence[Row]", heads: tuple[str, ...] = ()
 ) -> CertificateSection:
@@ -114,12 +127,14 @@ def _data(record: Record) -> Iterator[Row]:
     source = settings["source"]
     place = source.get("table") or bare(source.get("path") or "").rstrip("/").rpartition("/")[2]
     version = record.get("source_version")
-    yield "source", " ".join(filter(None, [source["format"], place]))
+    made = is_in_memory(record)
+    named = " ".join(filter(None, [source["format"], place]))
+    yield "source", "a table in memory" if made else named
     yield "version of the source", "not versioned" if version is None else str(version)
     yield "filter", describe_filter(record)
     yield "persons", settings["persons"]
-    yield "table", bare(record["table"]).rstrip("/").rpartition("/")[2]
-    yield "version of the table", str(record["table_version"])
+    yield "table", "in memory, for the caller to save" if made else find_name(record)
+    yield "version of the table", "not versioned" if made else str(record["table_version"])
     yield "rows", number(audit["n_rows"])
     most, least = ("at most ", "at least ") if audit.get("by_batch") else ("", "")
     yield "classes", f"{most}{number(audit['n_classes'])}"
@@ -281,7 +296,9 @@ def _rest(record: Record) -> Iterator[Row]:
         yield ", ".join(linked), "pseudonyms: rows of one person are known to belong together"
     if settings["persons"] == "one row per person, declared":
         yield "persons", "that each row is another person is declared, and was not checked"
-    if settings["release"]["mode"] != "error":
+    if is_in_memory(record):
+        yield "earlier releases", "no account is kept: who has another of these persons may compare"
+    elif settings["release"]["mode"] != "error":
         yield "earlier releases", "who kept another version of this table may compare the two"
     if not record.get("context", {}).get("may_know"):
         yield "attackers", "who know more than the quasi-identifiers are not counted"
@@ -309,8 +326,8 @@ def _sha256_of(promise: Record) -> str:
 
 def describe_audit(record: Record) -> dict[str, Any]:
     """What an audit of the table needs, as far as the certificate may have it: lists of columns,
-    the models that can be counted without hierarchies, orders and the config's tokens, and the
-    figures that are bounds."""
+    the models that can be counted without hierarchies, orders and the config's tokens, what the
+    verdicts found, and the figures of classes that are bounds."""
     columns = record["settings"]["columns"]
     released = [n for n, c in columns.items() if describe_technique(c) != "removed"]
     quasi = [n for n in released if columns[n]["role"] == "quasi_identifier"]
@@ -332,18 +349,18 @@ def describe_audit(record: Record) -> dict[str, Any]:
         "models": models,
         "persons": "rows" if rows else "unknown",
         "classes": not shares,
+        "verdicts": {
+            each["model"]: {"value": each["value"], "exact": each["exact"]}
+            for each in record["audit"]["verdicts"]
+            if each["value"] is not None
+        },
         "bounds": _bounds(record["audit"]) if record["audit"].get("by_batch") else None,
     }
 
 
 def _bounds(audit: Record) -> dict[str, Any]:
     """The figures of an audit that counted classes by batch: the whole table's are no worse."""
-    values = {each["model"]: each["value"] for each in audit["verdicts"]}
-    return {
-        "classes": audit["n_classes"],
-        "smallest": min(size for size, _ in audit["sizes"]),
-        "verdicts": {model: value for model, value in values.items() if value is not None},
-    }
+    return {"classes": audit["n_classes"], "smallest": min(size for size, _ in audit["sizes"])}
 
 
 def _is_set(label: Sequence[str]) -> bool:

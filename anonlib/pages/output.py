@@ -15,7 +15,7 @@ from anonlib.config.reading import as_config
 from anonlib.config.summary import bare
 from anonlib.errors import InputError, StorageError
 from anonlib.pages import MARK, render, render_comparison
-from anonlib.pages.seal import SEAL, Facts, open_seal, seal_record
+from anonlib.pages.seal import SEAL, Certificate, open_seal, seal_record
 
 if TYPE_CHECKING:  # this imports Spark
     from anonlib.spark.storage import Storage
@@ -103,29 +103,41 @@ def certify(
         page = seal_record(text).page()
     except InputError as error:
         raise InputError(f"{record}: {error}") from None
-    if place.lower().endswith(".pdf"):
-        _write_pdf(place, page)
-        return place
-    if (there := _existing(place)) is not None and SEAL not in there[:2000]:
-        raise InputError(
-            f"{place}: is there already, and is no certificate; name another file with --out"
-        )
-    _write(place, page)
+    write_certificate(place, page)
     return place
 
 
-def read_certificate(path: str, record: str | None) -> tuple[str, Facts, Facts | None]:
-    """Reads a certificate: its page, its facts, and those that the record gives, if it is named.
+def write_certificate(path: str | Path, page: str) -> None:
+    """Writes a certificate: as PDF to a new file if `path` ends in .pdf, else as HTML. A
+    certificate in HTML that is there is replaced.
+
+    Raises:
+        InputError: Another file is there, or PDF is asked for without WeasyPrint.
+        StorageError: The file can't be written.
+    """
+    place = str(path)
+    if place.lower().endswith(".pdf"):
+        _write_pdf(place, page)
+        return
+    if (there := _existing(place)) is not None and SEAL not in there[:2000]:
+        raise InputError(f"{place}: is there already, and is no certificate; name another file")
+    _write(place, page)
+
+
+def read_certificate(path: str | Path, record: str | Path | None) -> Certificate:
+    """Reads a certificate, and the record if it is named.
 
     Raises:
         InputError: A file is not there, or is none.
     """
+    path = str(path)
     page = _read(path, "CERTIFICATE is a file in HTML that `anonlib certificate` wrote")
     try:
         facts = open_seal(page)
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
-    return page, facts, None if record is None else seal_record(_read(record))
+    of_record = None if record is None else seal_record(_read(str(record)))
+    return Certificate(page, facts, of_record)
 
 
 def _place_record(run: str | Path, config: Config | Mapping[str, Any] | str | Path | None) -> str:

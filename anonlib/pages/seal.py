@@ -6,14 +6,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from hashlib import sha256
 from html.parser import HTMLParser
-from typing import Any
+from typing import Any, NamedTuple
 
 from anonlib import registry
-from anonlib.config.summary import bare, software
+from anonlib.config.summary import software
 from anonlib.errors import ConfigError, InputError
 from anonlib.pages import environment
 from anonlib.pages.annexes import list_annexes
-from anonlib.pages.certificate import describe_audit, list_sections
+from anonlib.pages.certificate import OUTCOMES, describe_audit, list_sections, name_release
 
 #: Marks a file as a certificate. It is in the HTML head.
 SEAL = '<meta name="generator" content="anonlib certificate">'
@@ -64,6 +64,20 @@ class Facts:
         )
 
 
+class Certificate(NamedTuple):
+    """A certificate that was read.
+
+    Attributes:
+        page: Its HTML.
+        facts: Its facts.
+        of_record: The facts that the private record gives; None without it.
+    """
+
+    page: str
+    facts: Facts
+    of_record: Facts | None
+
+
 def seal_record(text: str) -> Facts:
     """The facts of a certificate, from the text of a private record.
 
@@ -76,17 +90,16 @@ def seal_record(text: str) -> Facts:
         raise InputError("no JSON, so no run record of anonlib") from None
     if not isinstance(record, dict) or record.get("anonlib_record") != 1:
         raise InputError("no run record of anonlib, or one of another version")
-    if record.get("outcome") != "published":
+    if record.get("outcome") not in OUTCOMES:
         raise InputError("the run published nothing, so there is nothing to certify")
     if record.get("table_version") == -1:
         raise InputError("the record was written before the commit: repeat the run, which ends it")
     try:
         sections, columns = list_sections(record, sha256(text.encode()).hexdigest())
-        name = bare(record["table"]).rstrip("/").rpartition("/")[2]
         content = {
             "anonlib_certificate": 1,
             "anonlib": software()["anonlib"],
-            "title": f"Certificate of the release {name}",
+            "title": f"Certificate of {name_release(record)}",
             "run_id": record["run_id"],
             "signers": ["prepared by", "privacy officer", "approved by"],
             "sections": [asdict(each) for each in sections],
@@ -122,10 +135,13 @@ def _require_audit(audit: Mapping[str, Any]) -> None:
         registry.build("privacy model", spec)
     if audit["persons"] not in ("rows", "unknown") or not isinstance(audit["classes"], bool):
         raise TypeError("persons, classes")
+    stated = [*audit["verdicts"].values()]
+    numbers = [each["value"] for each in stated]
     if (bounds := audit.get("bounds")) is not None:
-        numbers = [bounds["classes"], bounds["smallest"], *bounds["verdicts"].values()]
-        if not all(isinstance(each, int | float) for each in numbers):
-            raise TypeError("bounds")
+        numbers += [bounds["classes"], bounds["smallest"]]
+    known = all(isinstance(each["exact"], bool) for each in stated)
+    if not known or not all(isinstance(each, int | float) for each in numbers):
+        raise TypeError("verdicts, bounds")
 
 
 class _Reader(HTMLParser):

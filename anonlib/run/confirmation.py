@@ -1,24 +1,19 @@
-"""What a published table confirms of its certificate, line by line."""
+"""What a released table confirms of its certificate, line by line. It does not matter what counts
+the table: Spark (`anonlib.run.testimony`), or memory (`anonlib.in_hand.verification`)."""
 
-import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, date, datetime
 from typing import Any, Literal, TypeAlias
 
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import ArrayType
-
-from anonlib import auditing, registry
+from anonlib import registry
 from anonlib.auditing import AuditReport, AuditSpec, Verdict
+from anonlib.local.table_digest import Digest
 from anonlib.pages.certificate import describe_verdict
 from anonlib.pages.front import UNTIL
-from anonlib.pages.seal import Facts, find_changes
+from anonlib.pages.seal import Certificate, Facts, find_changes
 from anonlib.pages.words import number
-from anonlib.run.past import digest_table
-from anonlib.run.publish import manifest_path
-from anonlib.spark.storage import Storage
 from anonlib.text import printable
 
 #: The k of a verdict of the manifest.
@@ -27,6 +22,25 @@ _K = re.compile(r"^k_anonymity k=(\d+)$", re.M)
 LineState: TypeAlias = Literal["confirmed", "contradicted", "unsaid"]
 #: Section and first text of a line that the table can tell.
 _Key: TypeAlias = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Testimony:
+    """What a table tells.
+
+    Attributes:
+        columns: The names of its columns.
+        lists: Those of lists.
+        digest: Of its rows and values.
+        manifest: The public manifest beside it; empty if there is none that can be read.
+        count: Audits it by a spec.
+    """
+
+    columns: tuple[str, ...]
+    lists: frozenset[str]
+    digest: Digest
+    manifest: Mapping[str, Any]
+    count: Callable[[AuditSpec], AuditReport]
 
 
 @dataclass(frozen=True)
@@ -46,24 +60,19 @@ class LineVerdict:
     reason: str
 
 
-def confirm_lines(
-    page: str, facts: Facts, table: DataFrame, folder: str, of_record: Facts | None
-) -> tuple[LineVerdict, ...]:
+def confirm_lines(certificate: Certificate, testimony: Testimony) -> tuple[LineVerdict, ...]:
     """Compares the lines of a certificate with its facts, and these with the table and the record.
 
-    Cost: an audit of the table, and a pass for its digest.
+    Cost: an audit of the table.
 
     Args:
-        page: The certificate, as HTML.
-        facts: Its facts.
-        table: The published table.
-        folder: Its folder, for the manifest.
-        of_record: The facts that the private record gives; None without it.
+        certificate: The certificate.
+        testimony: What the table tells.
     """
+    page, facts, of_record = certificate
     changed = {*find_changes(page, facts)}
-    manifest = _read_manifest(table.sparkSession, folder)
-    audit, doubts = _compare_audit(facts, manifest, table)
-    there = _found_in(table, manifest, audit)
+    audit, doubts = _compare_audit(facts, testimony)
+    there = _found_in(testimony, audit)
     known = {} if of_record is None else of_record.lines()
     verdicts = []
     for line, cells in facts.lines().items():
@@ -90,7 +99,7 @@ def confirm_lines(
         )
         text += "of it, only those here"
         verdicts.append(LineVerdict("page", "the look of the page", "unsaid", text))
-    return (*verdicts, *doubts, *_missing_columns(table, facts))
+    return (*verdicts, *doubts, *_missing_columns(testimony, facts))
 
 
 def has_passed(day: str, today: date) -> bool:
@@ -105,15 +114,13 @@ def _without_version(facts: Facts) -> dict[str, Any]:
     return {name: value for name, value in facts.content.items() if name != "anonlib"}
 
 
-def _compare_audit(
-    facts: Facts, manifest: Mapping[str, Any], table: DataFrame
-) -> tuple[dict[str, Any], list[LineVerdict]]:
+def _compare_audit(facts: Facts, testimony: Testimony) -> tuple[dict[str, Any], list[LineVerdict]]:
     """What an audit of the table needs, by the manifest as far as it tells; and where the
     certificate says otherwise. Who forges a certificate would choose what is counted."""
-    audit = dict(facts.content["audit"])
+    audit, manifest = dict(facts.content["audit"]), testimony.manifest
     if "columns" not in manifest:
         return audit, []
-    own = _describe(manifest, table)
+    own = _describe(manifest, testimony.lists)
     doubts = [
         LineVerdict(
             f"audit-{name}", f"what is counted: {name}", "contradicted", "the manifest differs"
@@ -136,11 +143,10 @@ def _compare_audit(
     return {**audit, **own, "models": [*sizes, *counted]}, doubts
 
 
-def _describe(manifest: Mapping[str, Any], table: DataFrame) -> dict[str, Any]:
+def _describe(manifest: Mapping[str, Any], lists: frozenset[str]) -> dict[str, Any]:
     """As `describe_audit`, from the manifest."""
     columns = manifest["columns"]
     quasi = [each for each in columns if each["role"] == "quasi_identifier"]
-    lists = {field.name for field in table.schema if isinstance(field.dataType, ArrayType)}
     return {
         "columns": [each["name"] for each in columns],
         "quasi_identifiers": [each["name"] for each in quasi],
@@ -160,27 +166,24 @@ def _compare(
     return "contradicted", f"the table has {', '.join(there)}"
 
 
-def _missing_columns(table: DataFrame, facts: Facts) -> Iterator[LineVerdict]:
+def _missing_columns(testimony: Testimony, facts: Facts) -> Iterator[LineVerdict]:
     """Columns of the table that the certificate does not know, and the reverse."""
-    told, there = {*facts.content["audit"]["columns"]}, {*table.columns}
+    told, there = {*facts.content["audit"]["columns"]}, {*testimony.columns}
     for name in sorted(told ^ there):
         text = "is not in the table" if name in told else "is not on the certificate"
         yield LineVerdict("columns", printable(name), "contradicted", text)
 
 
-def _found_in(
-    table: DataFrame, manifest: Mapping[str, Any], audit: Mapping[str, Any]
-) -> dict[_Key, tuple[str, ...]]:
+def _found_in(testimony: Testimony, audit: Mapping[str, Any]) -> dict[_Key, tuple[str, ...]]:
     """What the table tells: by section and first text, the other texts."""
-    digest = digest_table(table)
     found: dict[_Key, tuple[str, ...]] = {
-        ("data", "rows"): (number(digest.n_rows),),
-        ("digest", "rows and values of the table"): (digest.text,),
+        ("data", "rows"): (number(testimony.digest.n_rows),),
+        ("digest", "rows and values of the table"): (testimony.digest.text,),
     }
-    found |= _found_in_manifest(manifest)
+    found |= _found_in_manifest(testimony.manifest)
     if not audit["classes"]:
         return found
-    report = _count(table, audit)
+    report = testimony.count(_make_spec(audit))
     bounds = audit.get("bounds") or {}
     smallest = min((size for size, _ in report.sizes), default=0)
     most, least = bounds.get("classes", -1), bounds.get("smallest", smallest + 1)
@@ -193,30 +196,35 @@ def _found_in(
     )
     if audit["persons"] == "rows":
         for verdict in report.verdicts:
-            stated = _as_stated(verdict, bounds.get("verdicts", {}).get(verdict.model))
-            name, *rest = map(printable, describe_verdict(asdict(stated)))
-            found["verdict", name] = tuple(rest)
+            stated = _as_stated(verdict, audit["verdicts"].get(verdict.model))
+            if stated is not None:
+                name, *rest = map(printable, describe_verdict(asdict(stated)))
+                found["verdict", name] = tuple(rest)
     return found
 
 
-def _as_stated(verdict: Verdict, bound: float | None) -> Verdict:
-    """A verdict with the bound that the certificate states, if that is no better than what was
-    found, and not worse than what is required."""
-    if bound is None or verdict.value is None:
+def _as_stated(verdict: Verdict, claim: Mapping[str, Any] | None) -> Verdict | None:
+    """A verdict in the words of the certificate, as far as they are true; else in its own. Spark
+    and memory need not say the same of one table: where classes have enough values, Spark counts
+    bounds.
+
+    Args:
+        verdict: The verdict on the table.
+        claim: The value that the certificate has, and whether it is exact; None if it has none.
+
+    Returns:
+        The verdict; None if the table was counted up to a bound, and the exact value that is stated
+        is a better one: it may be so.
+    """
+    if claim is None or verdict.value is None or not verdict.holds:
         return verdict
+    value = claim["value"]
     low, high = sorted((verdict.required, verdict.value))
-    return replace(verdict, value=bound, exact=False) if low <= bound <= high else verdict
-
-
-def _read_manifest(spark: SparkSession, folder: str) -> Mapping[str, Any]:
-    """The public manifest; empty if there is none that can be read."""
-    storage = Storage(spark, folder)
-    path = manifest_path(storage.root)
-    try:
-        found = json.loads(storage.read(path)) if storage.exists(path) else {}
-    except ValueError:
-        return {}
-    return found if isinstance(found, dict) else {}
+    if not claim["exact"]:
+        return replace(verdict, value=value, exact=False) if low <= value <= high else verdict
+    if verdict.exact or value == verdict.value:
+        return replace(verdict, exact=True)
+    return verdict if low <= value <= high else None
 
 
 def _found_in_manifest(manifest: Mapping[str, Any]) -> dict[_Key, tuple[str, ...]]:
@@ -231,8 +239,8 @@ def _found_in_manifest(manifest: Mapping[str, Any]) -> dict[_Key, tuple[str, ...
     return {("digest", name): (printable(text),) for name, text in texts.items()}
 
 
-def _count(table: DataFrame, audit: Mapping[str, Any]) -> AuditReport:
-    spec = AuditSpec(
+def _make_spec(audit: Mapping[str, Any]) -> AuditSpec:
+    return AuditSpec(
         columns=tuple(audit["columns"]),
         quasi_identifiers=tuple(audit["quasi_identifiers"]),
         models=tuple(registry.build("privacy model", spec) for spec in audit["models"]),
@@ -240,4 +248,3 @@ def _count(table: DataFrame, audit: Mapping[str, Any]) -> AuditReport:
         persons=audit["persons"],
         sets=tuple(audit["sets"]),
     )
-    return auditing.audit_table(table, spec)

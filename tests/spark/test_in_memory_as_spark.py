@@ -195,6 +195,12 @@ def test_a_dataframe_of_spark(
     assert rows_of(found.table.toArrow()) == rows_of(here.table)
     assert {**found.risk} == {**here.risk}
     assert "Published 300 rows" in found.report()
+    found.certificate(tmp_path / "c.html")
+    for one in (found.table, found.table.toArrow()):
+        lines = anonlib.verify(tmp_path / "c.html", one, record=found.record["record"])
+        assert [line for line in lines if line.state != "confirmed"] == []
+    with pytest.raises(InputError, match="the run has written its record"):
+        found.save_record(tmp_path / "r.json")
     assert anonlib.audit(found.table, found.config).passed
     monkeypatch.setenv("ANONLIB_MIN_K", "5")
     with pytest.raises(ConfigError, match="no k below 5"):

@@ -511,12 +511,12 @@ class TestWhatIsRefused:
     def test_what_only_spark_does(self) -> None:
         raw = yaml.safe_load(released(people()).config_yaml)
         raw["release"]["partition_by"] = ["illness"]
-        raw["accountability"] = {"approver": "A"}
+        raw["accountability"] = {"approver": "A", "runs": "runs"}
         raw["source"]["where"] = "age > 20"
         with pytest.raises(ConfigError) as caught:
             anonlib.anonymize(people(), raw)
         places = [problem.where for problem in caught.value.problems]
-        assert places == ["accountability", "release.partition_by", "source.where"]
+        assert places == ["accountability.runs", "release.partition_by", "source.where"]
 
     def test_casts(self) -> None:
         raw = yaml.safe_load(released(people()).config_yaml)

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
 from datetime import date
 from hashlib import sha256
 from pathlib import Path
@@ -180,7 +181,6 @@ def test_batches_that_were_counted_apart_give_bounds() -> None:
     assert data["rows of the smallest class"] == f"at least {smallest:,}"
     bounds = found.content["audit"]["bounds"]
     assert (bounds["classes"], bounds["smallest"]) == (n, smallest)
-    assert bounds["verdicts"] == {v["model"]: v["value"] for v in audit["verdicts"]}
     assert facts().content["audit"]["bounds"] is None
     broken = {**found.content["audit"], "bounds": {**bounds, "classes": "many"}}
     with pytest.raises(InputError, match="the certificate is damaged"):
@@ -196,8 +196,24 @@ def test_a_bound_is_confirmed_if_the_table_is_no_worse(
 ) -> None:
     """A better bound than what was found is no bound, nor is one below what is required."""
     required = 0.3 if found < 1 else 3
-    verdict = _as_stated(Verdict("m", True, found, required, 0, ()), bound)
+    text = None if bound is None else {"value": bound, "exact": False}
+    verdict = _as_stated(Verdict("m", True, found, required, 0, ()), text)
+    assert verdict is not None
     assert (verdict.value, verdict.exact) == (stated, bound != stated)
+
+
+@pytest.mark.parametrize(
+    ("stated", "shown"), [(12, (12, True)), (14, None), (10, (12, False)), (3, (12, False))]
+)
+def test_an_exact_value_where_the_table_was_counted_up_to_a_bound(
+    stated: float, shown: tuple[float, bool] | None
+) -> None:
+    """The table has 12 or better: it may be 14, it can't be 10."""
+    counted = Verdict("m", True, 12, 3, 0, (), exact=False)
+    verdict = _as_stated(counted, {"value": stated, "exact": True})
+    assert (verdict and (verdict.value, verdict.exact)) == shown
+    failing = replace(counted, holds=False)
+    assert _as_stated(failing, {"value": stated, "exact": True}) == failing
 
 
 def test_annexes_have_every_point() -> None:
@@ -276,7 +292,12 @@ def test_a_page_of_another_version() -> None:
 
 
 def test_facts_that_no_audit_can_be_made_by() -> None:
-    for name, value in (("columns", [1]), ("models", [{"type": "k_anonymity", "k": "x"}])):
+    for name, value in (
+        ("columns", [1]),
+        ("models", [{"type": "k_anonymity", "k": "x"}]),
+        ("verdicts", {"k_anonymity k=10": {"value": "x", "exact": True}}),
+        ("verdicts", {"k_anonymity k=10": {"value": 10}}),
+    ):
         content = json.loads(facts().text)
         content["audit"][name] = value
         with pytest.raises(InputError, match="the certificate is damaged"):

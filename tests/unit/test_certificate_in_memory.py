@@ -1,0 +1,301 @@
+"""The certificate of a release in memory, against the table that was saved. No Spark is needed."""
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import yaml
+
+import anonlib
+from anonlib.errors import InputError
+from anonlib.in_hand import Release
+from anonlib.pages.seal import Facts, open_seal
+from anonlib.run.confirmation import LineVerdict
+from tests.unit.test_anonymize import people, released
+
+#: What a table tells of its certificate.
+TOLD = {
+    *["rows", "classes", "rows of the smallest class", "rows and values of the table"],
+    *["k_anonymity k=5", "l_diversity l=2 attribute=illness"],
+}
+
+
+@dataclass(frozen=True)
+class Certified:
+    """A release, and the files that were written of it."""
+
+    release: Release
+    table: Path
+    certificate: Path
+    record: Path
+
+
+@pytest.fixture(scope="module")
+def certified(tmp_path_factory: pytest.TempPathFactory) -> Certified:
+    return save(
+        released(
+            people(),
+            evaluate={"measures": ["marginals"]},
+            accountability={"approver": "data office", "purpose": "a study"},
+            context={"access": "contract", "expires": "2999-11-30"},
+        ),
+        tmp_path_factory.mktemp("certified"),
+    )
+
+
+def save(release: Release, folder: Path) -> Certified:
+    paths = folder / "k=5" / "people.parquet", folder / "people.html", folder / "record.json"
+    paths[0].parent.mkdir()  # the name of a folder is no column
+    release.to_parquet(paths[0])
+    release.certificate(paths[1])
+    release.save_record(paths[2])
+    return Certified(release, *paths)
+
+
+def states(lines: Sequence[LineVerdict]) -> dict[str, set[str]]:
+    """By state: the first texts of lines."""
+    found: dict[str, set[str]] = {}
+    for line in lines:
+        found.setdefault(line.state, set()).add(line.name)
+    return found
+
+
+def test_what_the_table_confirms(certified: Certified) -> None:
+    for table in (certified.table, certified.release.table):
+        found = states(anonlib.verify(certified.certificate, table))
+        assert found.keys() == {"confirmed", "unsaid"}
+        assert found["confirmed"] == TOLD
+        assert "purpose" in found["unsaid"]
+    lines = anonlib.verify(certified.certificate, certified.table, record=certified.record)
+    assert states(lines).keys() == {"confirmed"}
+
+
+def test_what_it_says(certified: Certified) -> None:
+    page = certified.certificate.read_text()
+    said = dict(cells[:2] for cells in open_seal(page).lines().values())
+    assert open_seal(page).content["title"] == "Certificate of a release in memory"
+    assert (said["approved by"], said["purpose"]) == ("data office", "a study")
+    assert (said["source"], said["rows"]) == ("a table in memory", "400")
+    assert said["released"].startswith("20")
+    assert said["version of the table"] == "not versioned"
+    assert said["earlier releases"].startswith("no account is kept")
+    assert said["6.3.2 transparency, stakeholders"] == "not covered"  # there is no manifest
+    assert said["private record"] == sha256(certified.record.read_bytes()).hexdigest()
+    assert said["config"] == certified.release.record["config_sha256"]
+    for value in ("Aberdeen", "Person 0", "flu"):
+        assert value not in page
+
+
+def test_a_source_that_was_not_read(tmp_path: Path) -> None:
+    """A whole config may name one, and a table to overwrite: neither is of this release."""
+    config = yaml.safe_load(released(people()).config_yaml)
+    config["source"] = {"format": "csv", "path": "unread.csv"}
+    config["release"] = {"path": "out/unwritten", "mode": "overwrite"}
+    anonlib.anonymize(people(), config).certificate(tmp_path / "c.html")
+    page = (tmp_path / "c.html").read_text()
+    assert "unread" not in page
+    assert "unwritten" not in page
+
+
+def test_the_page_of_the_record(certified: Certified, tmp_path: Path) -> None:
+    """The record makes the same page, as that of a run in Spark does."""
+    place = anonlib.certify(certified.record, out=tmp_path / "again.html")
+    assert Path(place).read_text() == certified.certificate.read_text()
+    page = anonlib.report(certified.record, out=tmp_path / "report.html")
+    assert Path(page).read_text() == certified.release.report()
+
+
+def add_row(rows: pd.DataFrame) -> pd.DataFrame:
+    return pd.concat([rows, rows[:1]], ignore_index=True)
+
+
+def remove_row(rows: pd.DataFrame) -> pd.DataFrame:
+    return rows[1:]
+
+
+def swap_row(rows: pd.DataFrame) -> pd.DataFrame:
+    """One row less, and another twice."""
+    return pd.concat([rows[1:], rows[1:2]], ignore_index=True)
+
+
+def change_value(rows: pd.DataFrame) -> pd.DataFrame:
+    rows.loc[0, "illness"] = next(x for x in ("flu", "cold") if x != rows.loc[0, "illness"])
+    return rows
+
+
+@pytest.mark.parametrize("change", [add_row, remove_row, swap_row, change_value])
+def test_a_table_changed_by_one_row(
+    certified: Certified, tmp_path: Path, change: Callable[[pd.DataFrame], pd.DataFrame]
+) -> None:
+    other = change(pd.read_parquet(certified.table, partitioning=None))
+    other.to_parquet(tmp_path / "other.parquet")
+    for table in (tmp_path / "other.parquet", other):
+        wrong = states(anonlib.verify(certified.certificate, table))["contradicted"]
+        assert "rows and values of the table" in wrong
+        assert ("rows" in wrong) == (change in (add_row, remove_row))
+
+
+def test_the_order_of_rows_is_no_matter(certified: Certified) -> None:
+    other = certified.release.table.sample(frac=1, random_state=1).reset_index(drop=True)
+    assert "contradicted" not in states(anonlib.verify(certified.certificate, other))
+
+
+def test_other_columns(certified: Certified) -> None:
+    table = certified.release.table
+    wrong = states(anonlib.verify(certified.certificate, table.rename(columns={"age": "years"})))
+    assert {"age", "years"} <= wrong["contradicted"]
+    other = table[["wage", "age", "city", "illness"]]
+    wrong = states(anonlib.verify(certified.certificate, other))
+    assert wrong["contradicted"] == {"rows and values of the table"}
+
+
+def test_a_certificate_changed_by_one_digit(certified: Certified, tmp_path: Path) -> None:
+    page, other = certified.certificate.read_text(), tmp_path / "other.html"
+    places = [found.start() for found in re.finditer(r"\d", page)]
+    for place in places[:: len(places) // 12]:
+        other.write_text(f"{page[:place]}{(int(page[place]) + 1) % 10}{page[place + 1 :]}")
+        try:
+            found = states(anonlib.verify(other, certified.table))
+        except InputError:  # it is no certificate any more
+            continue
+        assert found["contradicted"], page[place - 40 : place + 40]
+
+
+def test_facts_that_were_sealed_again(certified: Certified, tmp_path: Path) -> None:
+    """The table tells, or the record."""
+    content = json.loads(open_seal(certified.certificate.read_text()).text)
+    for section in content["sections"]:
+        for line in section["lines"]:
+            forged = {"rows": "401", "purpose": "sale"}
+            line["cells"][1] = forged.get(line["cells"][0], line["cells"][1])
+    (tmp_path / "forged.html").write_text(Facts(content).page())
+    given = tmp_path / "forged.html", certified.table
+    assert states(anonlib.verify(*given))["contradicted"] == {"rows"}
+    wrong = states(anonlib.verify(*given, record=certified.record))["contradicted"]
+    assert wrong == {"rows", "purpose", "the page as a whole"}
+
+
+def test_rows_that_were_changed_before_it_was_written(tmp_path: Path) -> None:
+    """It is of the rows that the audit has seen."""
+    found = released(people())
+    found.table.loc[0, "illness"] = "another"
+    (tmp_path / "a").mkdir()
+    changed = save(found, tmp_path / "a")
+    wrong = states(anonlib.verify(changed.certificate, changed.table))["contradicted"]
+    assert "rows and values of the table" in wrong
+
+
+def to_polars(data: pd.DataFrame) -> pl.DataFrame:
+    return pl.from_pandas(data)
+
+
+def to_arrow(data: pd.DataFrame) -> pa.Table:
+    return pa.Table.from_pandas(data, preserve_index=False)
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, to_polars, to_arrow])
+def test_tables_of_all_kinds(tmp_path: Path, make: Callable[[pd.DataFrame], Any]) -> None:
+    """Saved by anonlib, or by the table's own library; with sets, times, missing values."""
+    data = people()
+    data["age"] = data["age"].where(data["age"] > 30).astype("Int64")
+    data["city"] = data["city"].where(data["age"] > 25)
+    data["born"] = data["born"].dt.tz_localize("UTC")
+    data["flag"] = [None, True, False, True] * 100
+    found = released(
+        make(data),
+        quasi_identifiers=["age", "wage", "city", "born"],
+        insensitive=["flag"],
+        recode={"columns": {"city": {"type": "set", "form": "array"}, "wage": "interval"}},
+        privacy={"acknowledge_unique": ["flag"]},
+    )
+    saved = save(found, tmp_path)
+    own = tmp_path / "own.parquet"
+    if isinstance(found.table, pd.DataFrame):
+        found.table.to_parquet(own)
+    elif isinstance(found.table, pl.DataFrame):
+        found.table.write_parquet(own)
+    else:
+        pq.write_table(found.table, own)
+    for table in (saved.table, own, found.table):
+        states_found = states(anonlib.verify(saved.certificate, table))
+        assert "contradicted" not in states_found
+        assert states_found["confirmed"] == TOLD
+
+
+def test_persons_with_many_rows(tmp_path: Path) -> None:
+    """They are not counted in a table that does not have them."""
+    data = people().assign(patient=[i // 3 for i in range(400)])
+    saved = save(released(data, unit=["patient"], one_row_per_person=None), tmp_path)
+    found = states(anonlib.verify(saved.certificate, saved.table))
+    assert "contradicted" not in found
+    assert "k_anonymity k=5" in found["unsaid"]
+
+
+def test_files(certified: Certified, tmp_path: Path) -> None:
+    found, place = certified.release, tmp_path / "c.html"
+    found.certificate(place)
+    found.certificate(place)  # a notebook's cell runs again and again
+    assert place.stat().st_mode & 0o777 == 0o600
+    assert certified.record.stat().st_mode & 0o777 == 0o600
+    place.write_text("mine")
+    with pytest.raises(InputError, match=r"c\.html: is there already, and is no certificate"):
+        found.certificate(place)
+    with pytest.raises(InputError, match="is there already"):
+        found.save_record(place)
+    with pytest.raises(InputError, match=r"nowhere/c\.html: No such file"):
+        found.certificate(tmp_path / "nowhere" / "c.html")
+    assert [each.name for each in tmp_path.iterdir()] == ["c.html"]
+
+
+def test_pdf(certified: Certified, tmp_path: Path) -> None:
+    try:
+        import weasyprint  # noqa: F401
+    except ImportError:
+        with pytest.raises(InputError, match=r"pip install 'anonlib\[pdf\]'"):
+            certified.release.certificate(tmp_path / "c.pdf")
+        return
+    certified.release.certificate(tmp_path / "c.pdf")
+    assert (tmp_path / "c.pdf").read_bytes().startswith(b"%PDF-")
+
+
+def test_tables_that_can_not_be_read(certified: Certified, tmp_path: Path) -> None:
+    for table, text in (
+        (certified.record, r"record\.json: can't be read as Parquet; TABLE is"),
+        (7, "a int is no table"),
+        (pa.table({"age": [1]}, pa.schema([("age", pa.time64("us"))])), "can't be hashed"),
+    ):
+        with pytest.raises(InputError, match=text):
+            anonlib.verify(certified.certificate, table)
+    with pytest.raises(InputError, match="version: only a Delta table has versions"):
+        anonlib.verify(certified.certificate, certified.table, version=1)
+
+
+def shell(*words: object) -> subprocess.CompletedProcess[str]:
+    """The command line where Spark is not installed."""
+    code = "import sys; sys.modules['pyspark'] = None; from anonlib.cli import main; "
+    code += "sys.exit(main(sys.argv[1:]))"
+    command = [sys.executable, "-c", code, *map(str, words)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+
+
+def test_the_command_line_without_spark(certified: Certified, tmp_path: Path) -> None:
+    done = shell("verify", certified.certificate, certified.table)
+    assert (done.returncode, "6 confirmed, 0 contradicted" in done.stdout) == (0, True), done
+    remove_row(certified.release.table).to_parquet(tmp_path / "other.parquet")
+    done = shell("verify", certified.certificate, tmp_path / "other.parquet", "--json")
+    assert done.returncode == 3, done
+    lines = json.loads(done.stdout)
+    assert "rows" in {line["name"] for line in lines if line["state"] == "contradicted"}
+    done = shell("verify", certified.certificate, tmp_path)
+    assert (done.returncode, "pip install 'anonlib[spark]'" in done.stderr) == (1, True), done
