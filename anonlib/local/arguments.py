@@ -13,7 +13,7 @@ import pyarrow as pa
 from anonlib.config.guess import ColumnProfile, guess_scale
 from anonlib.config.model import Config
 from anonlib.config.reading import build_config, copy_tree
-from anonlib.errors import InputError, Problem, ProblemsError, did_you_mean
+from anonlib.errors import ConfigError, InputError, Problem, ProblemsError, did_you_mean
 from anonlib.local.advice import advise, profile_values
 from anonlib.local.rows import to_plain_type
 from anonlib.table.schema import Role, is_atomic
@@ -88,16 +88,26 @@ class Arguments:
             )
 
     def require_kinds(self) -> None:
-        """Raises InputError with all arguments that are of a wrong kind."""
+        """Raises InputError with all arguments that are of a wrong kind, and what is wrong with the
+        settings of the others."""
+        wrong = [*self._find_kinds()]
+        if wrong:
+            names = {name for name, _ in wrong}
+            sections = {n: value for n, value in self.sections.items() if n not in names}
+            plain: dict[str, Any] = dict.fromkeys(names - {"privacy"})
+            others = find_in_settings(replace(self, **plain, sections=sections))
+            raise InputError("; ".join([*(f"{name}: {text}" for name, text in wrong), *others]))
+
+    def _find_kinds(self) -> Iterator[tuple[str, str]]:
+        """The arguments that are of a wrong kind, and which they must be."""
         given: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(self)}
-        wrong = []
         for name in ("quasi_identifiers", "sensitive", "identifiers", "insensitive", "unit"):
             if given[name] is None:
                 continue
             if not _is_list(given[name]):
-                wrong.append(f"{name}: must be a list of names of columns")
+                yield name, "must be a list of names of columns"
             elif not all(isinstance(each, str) for each in given[name]):
-                wrong.append(f"{name}: the names of columns must be text; rename the others")
+                yield name, "the names of columns must be text; rename the others"
         kinds = {
             "target": (str, "the name of a column"),
             "one_row_per_person": (bool | str, "True, or the name of a column"),
@@ -109,12 +119,10 @@ class Arguments:
         kinds["kernel"] = (str | Mapping, "the name of a kernel, or a mapping with its `type`")
         for name, (kind, words) in kinds.items():
             if given[name] is not None and not isinstance(given[name], kind):
-                wrong.append(f"{name}: must be {words}")
+                yield name, f"must be {words}"
         files = given["hierarchies"] if isinstance(given["hierarchies"], Mapping) else {}
         if not all(isinstance(path, str | Path) for path in files.values()):
-            wrong.append("hierarchies: give the path of a file for each column")
-        if wrong:
-            raise InputError("; ".join(wrong))
+            yield "hierarchies", "give the path of a file for each column"
 
 
 #: Fields of the config -> the arguments that stand for them. The first match counts.
@@ -135,9 +143,12 @@ def name_arguments(arguments: Arguments) -> Iterator[None]:
     try:
         yield
     except ProblemsError as error:
-        models = "models" in (arguments.sections.get("privacy") or {})
-        problems = [Problem(_name_argument(p.where, models=models), p.text) for p in error.problems]
-        raise type(error)(problems) from None
+        raise type(error)(_rename(error.problems, arguments)) from None
+
+
+def _rename(problems: Sequence[Problem], arguments: Arguments) -> list[Problem]:
+    models = "models" in (arguments.sections.get("privacy") or {})
+    return [Problem(_name_argument(p.where, models=models), p.text) for p in problems]
 
 
 def _name_argument(where: str, *, models: bool) -> str:
@@ -169,12 +180,13 @@ def config_from_arguments(
         The config, and notes on what was guessed.
 
     Raises:
-        InputError: Arguments are missing, contradict each other, or name no column.
+        InputError: Arguments are missing, contradict each other, or name no column. The error has
+            what is wrong with the settings, too.
         ConfigError: What they say is no valid config.
     """
     wrong = [*_find_problems(table, names, arguments)]
     if wrong:
-        raise InputError("; ".join(wrong))
+        raise InputError("; ".join([*wrong, *find_in_settings(arguments)]))
     attributes: dict[str, dict[str, Any]] = {}
     guesses: dict[str, list[str]] = {}
     advice: list[str] = []
@@ -266,6 +278,22 @@ def _find_contradictions(arguments: Arguments) -> Iterator[str]:
         for name in ("k", "l"):
             if getattr(arguments, name) is not None:
                 yield f"{name}: privacy.models has the models; leave one of the two out"
+
+
+def find_in_settings(arguments: Arguments) -> list[str]:
+    """What is wrong with the settings, such as `k` or the kernel, where what is said of columns is
+    wrong: what may merely follow from that is left out."""
+    ours = {*Config.model_fields} - {*ARGUED}
+    sections = {name: value for name, value in arguments.sections.items() if name in ours}
+    columns = [Problem("attributes", ""), Problem("unit", "")]
+    problems = [*columns]
+    tree = copy_tree(_list_sections(replace(arguments, sections=sections), {}), "", problems)
+    try:
+        build_config(tree, None, problems)
+    except ConfigError as error:
+        found = _rename(error.problems, arguments)
+        return [str(problem) for problem in found if problem.text]
+    return []
 
 
 def _is_text(column: pa.ChunkedArray) -> bool:

@@ -435,6 +435,39 @@ class TestWhatIsRefused:
         for text in ("quasi_identifiers:", "one_row_per_person:", "did you mean illness?"):
             assert text in str(caught.value)
 
+    @pytest.mark.parametrize(
+        ("changes", "texts"),
+        [
+            ({"sensitive": ["ilness"]}, ["column ilness: not in the table"]),
+            ({"quasi_identifiers": None}, ["quasi_identifiers: name the columns"]),
+            ({"unit": "name"}, ["unit: must be a list"]),
+            ({"quasi_identifer": ["age"]}, ["did you mean quasi_identifiers"]),
+            (
+                {"privacy": {"modles": []}, "one_row_per_person": None, "seed": "x"},
+                ["one_row_per_person: say that", "privacy.modles: unknown field", "seed: "],
+            ),
+        ],
+    )
+    def test_arguments_and_settings_at_once(
+        self, changes: dict[str, Any], texts: list[str]
+    ) -> None:
+        """Whoever repairs all that is said does not hear of more, nor of what follows from it."""
+        settings = {"kernel": "mdva", "k": 1, "evaluate": {"measures": ["margnals"]}}
+        with pytest.raises(InputError) as caught:
+            released(people(), **{**settings, **changes})
+        said = str(caught.value).split("; ")
+        texts = [*texts, "did you mean mdav", "k: ", "did you mean marginals"]
+        assert not [text for text in texts if not any(text in each for each in said)], said
+        assert [each.partition(":")[0] for each in said].count("k") == 1
+        assert "attributes" not in str(caught.value)
+
+    def test_wrong_kinds_of_settings(self) -> None:
+        """They are told once, and the others too."""
+        with pytest.raises(InputError) as caught:
+            released(people(), kernel=42, privacy="x", k=1)
+        said = str(caught.value).split("; ")
+        assert [each.partition(":")[0] for each in said] == ["privacy", "kernel", "k"]
+
     def test_config_and_arguments(self) -> None:
         with pytest.raises(InputError, match="k, unit: give a config or arguments"):
             anonlib.anonymize(people(), {}, k=10, unit=["name"])
