@@ -70,7 +70,13 @@ def test_a_lease_that_was_not_given_back_is_taken(monkeypatch: pytest.MonkeyPatc
     store.asked.clear()
     store.answer.clear()
     assert store.asked.wait(10)  # a beat is on its way
-    threading.Timer(0.2, interrupt).start()
+
+    def interrupt_release() -> None:
+        first._stop.wait(10)  # however slow this machine is, the lease is being given back
+        time.sleep(0.2)
+        interrupt()
+
+    threading.Thread(target=interrupt_release).start()
     with pytest.raises(KeyboardInterrupt):
         first.release()
     store.answer.set()
