@@ -315,7 +315,7 @@ class SourceCounter(ContentCounter):
 
     def _hash_texts(self, *ids: str, **others: SparkColumn) -> DataFrame:
         """The hash of each row's texts, by id, with other columns of 64-bit integers."""
-        key, names = self.key, [*ids, *others]
+        key, more = self.key, [*others]  # tasks can't get the columns themselves
 
         def work(chunk: pa.Table) -> pa.RecordBatch:
             texts = read_texts(chunk, ids, key)
@@ -323,15 +323,15 @@ class SourceCounter(ContentCounter):
                 id: pa.array(column.code, mask=column.code == MISSING)
                 for id, column in texts.items()
             }
-            rest = {name: chunk.column(name).combine_chunks() for name in others}
+            rest = {name: chunk.column(name).combine_chunks() for name in more}
             return pa.record_batch({**hashes, **rest})
 
         def hash_all(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             for chunk in chunk_rows(batches):
                 yield run_sanitized("hashes of texts", partial(work, chunk))
 
-        frame = self._select(ids, **others)
-        return frame.mapInArrow(hash_all, ", ".join(f"{name} bigint" for name in names))
+        types = ", ".join(f"{name} bigint" for name in (*ids, *more))
+        return self._select(ids, **others).mapInArrow(hash_all, types)
 
     def _select(self, ids: Iterable[str], **others: SparkColumn) -> DataFrame:
         columns = [select_column(self.source, id).alias(id) for id in ids]
