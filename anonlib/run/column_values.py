@@ -294,7 +294,11 @@ class SourceCounter(ContentCounter):
         by_value = rows.groupBy(column.id).agg(
             F.count("*").alias("n"), F.min("person").alias("low"), F.max("person").alias("high")
         )
-        row = by_value.where("n > 1").agg(F.count("*"), F.count_if("low = high")).collect()[0]
+        row = (
+            by_value.where("n > 1")
+            .agg(F.count("*"), F.count_if(F.col("low") == F.col("high")))
+            .collect()[0]
+        )
         return row[0], row[1]
 
     def _count(
