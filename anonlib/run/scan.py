@@ -92,8 +92,8 @@ def scan(source: Source, config: Config, prior_rows: DataFrame | None = None) ->
     """Reads the source for the figures of all columns, then for the rest.
 
     A table whose rows are all in the sample is fetched once (`anonlib/run/small_table.py`). Others
-    are read for the sample, for the categories and by the content gate; columns whose sample
-    leaves a model in doubt are read once more.
+    are read for the sample, and for the values of columns, which categories and the content gate
+    need; columns whose sample or whose values leave a doubt are read once more.
 
     Args:
         source: The source.
