@@ -19,10 +19,13 @@ class KernelResult(NamedTuple):
         levels: int64[q] or None. The height at which each nominal column is released; None for
             kernels that do not find one height for the whole table. A cell is released at this
             height even if its values have a common node below it.
+        note: What the notes of a release say about the search; None for nothing. It has no values
+            of the table.
     """
 
     cell_id: Ints
     levels: Ints | None = None
+    note: str | None = None
 
 
 class Kernel(Plugin):
@@ -74,5 +77,5 @@ class Kernel(Plugin):
         """
 
     def find(self, block: Block) -> KernelResult:
-        """Returns the cells and their levels, from one search."""
+        """Returns the cells, their levels and the note, from one search."""
         return KernelResult(self.cells(block))

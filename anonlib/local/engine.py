@@ -51,7 +51,7 @@ class MemoryRelease:
         encodings: The encodings of the quasi-identifiers.
         counts: By type of measure: what was counted in the cells.
         fits: By type of measure: what it fitted to the whole table.
-        notes: What the metrics say about their figures.
+        notes: What the kernel says about its search, and the metrics about their figures.
     """
 
     table: pa.Table
@@ -224,7 +224,9 @@ def _search_tuples(table: pa.Table, schema: Schema, config: Config, task: Task) 
         columns[LINK] = key_links(columns[LINK], task.link_key)
     states: list[Floats] = [np.array(state, np.float64) for state in summary["states"]]
     released, counts = pa.table(columns, schema=task.output), read_counts(summary["counts"])
-    return _describe(released, 1, summary["n_cells"], task, schema, states, counts)
+    made = _describe(released, 1, summary["n_cells"], task, schema, states, counts)
+    note = summary["note"]
+    return made if note is None else replace(made, notes=(note, *made.notes))
 
 
 def _describe(

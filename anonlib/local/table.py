@@ -135,7 +135,8 @@ def _find_cells(block: Block, owner: Ints, config: Config) -> KernelResult:
         mine = part(block, rows)
         if config.partition.by_tuples:
             mine = replace(mine, may_suppress=config.privacy.may_suppress(mine.n))
-            found, levels = config.kernel.find(mine)
+            result = config.kernel.find(mine)
+            found, levels = result.cell_id, result.levels
         else:
             found = _cells_of_blocks(mine, config.kernel, config.partition, config.seed)
         kept = found >= 0

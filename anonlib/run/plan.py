@@ -30,7 +30,7 @@ class Outcome:
         source_digest: Digest of the source's rows behind them, with suppressed ones.
         losses_by_column: By metric and numeric column: the value.
         counts: By type of measure: the states that workers counted in all cells.
-        notes: What the metrics say about their figures.
+        notes: What the kernel says about its search, and the metrics about their figures.
     """
 
     n_rows: int

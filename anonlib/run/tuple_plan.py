@@ -50,6 +50,7 @@ class TuplePlan(Plan):
         states: The states of the metrics.
         counts: By counter of the task: its states.
         levels: By column its height, where each column has one for the whole table; else None.
+        note: What the kernel says about its search; None for nothing.
     """
 
     released: DataFrame
@@ -58,6 +59,7 @@ class TuplePlan(Plan):
     states: list[Floats]
     counts: CellStates
     levels: dict[str, int] | None
+    note: str | None
 
     @property
     def most_files(self) -> int:
@@ -96,7 +98,8 @@ class TuplePlan(Plan):
         losses = value_losses(task, self.states)
         by_column = value_losses_by_column(task, self.states, schema)
         counts = merge_counts(task.counters, [self.counts])
-        notes = describe_losses(task, self.states)
+        told = () if self.note is None else (self.note,)
+        notes = (*told, *describe_losses(task, self.states))
         return Outcome(
             read.n_rows, self.n_cells, 1, losses, released, read, by_column, counts, notes
         )
@@ -148,6 +151,7 @@ def plan_tuples(
         states=[np.array(state, np.float64) for state in summary["states"]],
         counts=read_counts(summary["counts"]),
         levels=_by_name(summary["levels"], schema, scan),
+        note=summary["note"],
         values=scan.values,
     )
 

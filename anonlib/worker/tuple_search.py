@@ -8,7 +8,7 @@ import pyarrow as pa
 from anonlib import registry
 from anonlib.arrays import Ints
 from anonlib.errors import BlockError, run_sanitized
-from anonlib.kernels import Kernel
+from anonlib.kernels import Kernel, KernelResult
 from anonlib.loss import ReleasedBlock
 from anonlib.recode import Cells
 from anonlib.table.block import part
@@ -26,6 +26,7 @@ SUMMARY_TYPE = pa.struct(
         ("n_tuples", pa.int64()),
         ("n_cells", pa.int64()),
         ("levels", pa.list_(pa.int64())),  # of nominal columns; null if cells differ
+        ("note", pa.string()),  # on the search; null for none
         ("states", pa.list_(pa.list_(pa.float64()))),
         ("counts", pa.list_(pa.map_(pa.string(), pa.list_(pa.float64())))),
     ]
@@ -94,7 +95,7 @@ def _search(table: pa.Table, task: Task, bounds: Bounds) -> pa.Table:
     # suppressed.
     task = at_levels(task, result.levels)
     seen = ReleasedBlock(part(block, places), cells.id, cells.m, find_released_levels(task))
-    return _recode(seen, table.take(pa.array(places)), cells, task, result.levels)
+    return _recode(seen, table.take(pa.array(places)), cells, task, result)
 
 
 def at_levels(task: Task, levels: Ints | None) -> Task:
@@ -111,7 +112,7 @@ def at_levels(task: Task, levels: Ints | None) -> Task:
 
 
 def _recode(
-    released_block: ReleasedBlock, table: pa.Table, cells: Cells, task: Task, levels: Ints | None
+    released_block: ReleasedBlock, table: pa.Table, cells: Cells, task: Task, result: KernelResult
 ) -> pa.Table:
     """The result of a search. `table` has the rows of `cells`."""
     of_cells = recode_cells(table, cells, task)
@@ -123,7 +124,8 @@ def _recode(
         "n_rows": int(cells.count.sum()),
         "n_tuples": len(first),
         "n_cells": cells.m,
-        "levels": None if levels is None else levels.tolist(),
+        "levels": None if result.levels is None else result.levels.tolist(),
+        "note": result.note,
         "states": [metric.update(released_block).tolist() for metric in metrics],
         "counts": [
             [(name, state.tolist()) for name, state in states.items()]

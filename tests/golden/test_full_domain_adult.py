@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from anonlib.arrays import GRID
-from anonlib.kernels.full_domain.search import LatticeSearch
+from anonlib.kernels.full_domain.search import HeightLattice, LatticeSearch
 from anonlib.privacy.k_anonymity import KAnonymity
 from anonlib.privacy.l_diversity import LDiversity
 from anonlib.table.block import Block
@@ -60,7 +60,7 @@ def at_all_nodes(block: Block, label: Any) -> tuple[int, int, tuple[int, ...]]:
 @pytest.mark.parametrize(("k", "l"), [(5, 1), (10, 2)])
 def test_of_four_columns(k: int, l: int, may_suppress: int) -> None:  # noqa: E741
     block = case(FOUR, k, l, may_suppress)
-    search = LatticeSearch(block)
+    search = LatticeSearch(HeightLattice(block))
     found = search.run()
     expected = at_all_nodes(block, block_of(FOUR).sensitive[:, 0])
     assert (search.least, sum(found), found) == expected
@@ -77,6 +77,6 @@ def test_of_four_columns(k: int, l: int, may_suppress: int) -> None:  # noqa: E7
 )
 def test_of_all_columns(k: int, l: int, may_suppress: int, heights: Any) -> None:  # noqa: E741
     """What `scripts/bench full_domain` finds by looking at all 6,480 nodes."""
-    search = LatticeSearch(case(NAMES, k, l, may_suppress))
+    search = LatticeSearch(HeightLattice(case(NAMES, k, l, may_suppress)))
     assert search.run() == heights
     assert search.lattice.n_looks < 6480 / 10

@@ -74,6 +74,8 @@ def test_one_level_per_column(shell: Shell, spark: SparkSession, tmp_path: Path)
     found = json.loads(record.read_text())
     linkage = found["evaluation"]["measures"]["linkage"]["figures"]
     assert {each["name"] for each in linkage if each["value"] is not None} >= {"cell", "record"}
+    note = "full_domain: an exact search: these levels lose least of all 9 choices"
+    assert found["notes"].count(note) == 1
     plan = found["plan"]
     assert plan["levels"].keys() == {"wage", "city"}
     assert plan["n_tuples"] <= 25

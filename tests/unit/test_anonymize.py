@@ -52,6 +52,31 @@ def released(data: Any, **changes: Any) -> Release:
     return anonlib.anonymize(data, **{**GIVEN, **changes})
 
 
+def test_a_kernels_note(tmp_path: Path) -> None:
+    """In the release and its record: how the levels were searched for."""
+    (tmp_path / "city.csv").write_text("Aberdeen;*\nBonn;*\nCork;*\n")
+    attributes: dict[str, Any] = {
+        name: {"role": "drop"} for name in ("name", "age", "wage", "born", "illness", "row")
+    }
+    city = str(tmp_path / "city.csv")
+    attributes["city"] = {"role": "quasi_identifier", "scale": "nominal", "hierarchy": city}
+    config: dict[str, Any] = {
+        "source": {"format": "csv", "path": "people.csv"},
+        "release": {"path": "out"},
+        "attributes": attributes,
+        "one_row_per_person": True,
+        "privacy": {"models": [{"type": "k_anonymity", "k": 5}]},
+        "partition": {"steps": [{"type": "tuples"}]},
+        "kernel": {"type": "full_domain"},
+        "recode": {"nominal": "lca"},
+    }
+    for kernel, n_told in (("full_domain", 1), ("peel", 0)):
+        found = anonlib.anonymize(people(), {**config, "kernel": {"type": kernel}})
+        note = "full_domain: an exact search: these levels lose least of all 2 choices"
+        assert found.notes.count(note) == n_told
+        assert found.record["notes"] == [*found.notes]
+
+
 def test_three_lines() -> None:
     found = released(people())
     table = found.table

@@ -59,3 +59,24 @@ def _alike(a: Codes, b: Codes, node: Ints, start: Ints) -> bool:
     for j in range(len(start)):
         unlike += node[start[j] + a[j]] != node[start[j] + b[j]]
     return unlike == 0
+
+
+@njit
+def find_bound(nodes: Codes, losses: Ints, heights: Codes) -> int:
+    """The greatest loss of the nodes that are at or above a node; 0 if none is.
+
+    Args:
+        nodes: int32[n, q]. The heights of each node.
+        losses: int64[n]. The loss of each node.
+        heights: int32[q]. The heights of the node below.
+    """
+    n, q = nodes.shape
+    bound = 0
+    for i in range(n):
+        if losses[i] > bound:
+            j = 0
+            while j < q and nodes[i, j] >= heights[j]:
+                j += 1
+            if j == q:
+                bound = losses[i]
+    return bound

@@ -1,14 +1,14 @@
 """The search for the node of a generalization lattice at which a table loses least."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import reduce
 from math import prod
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from anonlib.arrays import GRID, Bools, Ints
-from anonlib.errors import InputError
 from anonlib.hierarchy.tree import Tree
 from anonlib.table.block import Block
 
@@ -16,7 +16,7 @@ from anonlib.table.block import Block
 ALL = round(1 / GRID)
 #: Greater than any loss: the bound of nodes that are ruled out.
 OUT = 2**61
-#: The most nodes of a lattice. A node takes 24 bytes.
+#: The most nodes of a lattice that `LatticeSearch` takes. A node takes 24 bytes.
 MOST_NODES = 2**22
 
 Heights = tuple[int, ...]
@@ -67,25 +67,19 @@ class HeightLattice:
 
     Attributes:
         shape: [q]. The number of heights of each nominal column.
+        n_nodes: The number of nodes.
         block: The block.
         codes: int32[m, q]. The codes of each tuple.
         rows: int64[m]. The rows of each tuple.
         columns: [q]. Each nominal column at all heights.
         start: int64[q]. Where the codes of each column begin, side by side.
         n_looks: How often `classes` was called.
-
-    Raises:
-        InputError: The lattice has more than MOST_NODES nodes.
     """
 
     def __init__(self, block: Block):
         trees = [block.tree(j) for j in range(block.nominal.shape[1])]
         self.shape = tuple(int(tree.heights[-1]) + 1 for tree in trees)
-        if prod(self.shape) > MOST_NODES:
-            raise InputError(
-                f"full_domain: the lattice has {prod(self.shape):,} nodes, more than "
-                f"{MOST_NODES:,}; take fewer columns, or lower hierarchies"
-            )
+        self.n_nodes = prod(self.shape)
         self.block = block
         self.codes = np.ascontiguousarray(block.nominal[block.tuples.first])
         self.rows = block.tuples.count
@@ -95,6 +89,10 @@ class HeightLattice:
         ]
         self.start = np.cumsum(block.n_categories) - block.n_categories
         self.n_looks = 0
+
+    def floor(self, heights: Heights) -> int:
+        """The loss of a node by generalization alone."""
+        return sum(int(col.total[h]) for col, h in zip(self.columns, heights, strict=True))
 
     def classes(self, heights: Heights) -> NodeClasses:
         """The classes at a node. Cost O(m q)."""
@@ -126,56 +124,113 @@ def _column(tree: Tree, rows: Ints) -> LatticeColumn:
     return LatticeColumn(node, steps[node], steps[node] @ rows.astype(np.int64))
 
 
-class LatticeSearch:
-    """The search for the node of least loss that suppresses at most `may_suppress` rows.
+class NodeSearch(ABC):
+    """A search for the node of least loss that suppresses at most `may_suppress` rows.
 
     Ties go to the least sum of heights, then to the least heights in order of columns.
 
     Attributes:
+        judges_all: Whether it judges the classes of all nodes by all models, not only those of
+            nodes that may be the best.
         block: The block.
         lattice: Its lattice.
-        floor: int64[shape]. The loss of each node by generalization alone.
-        height: int64[shape]. The sum of the heights of each node.
-        lower: int64[shape]. A lower bound of the loss of each node; OUT if the node was evaluated
-            or is ruled out.
         closed: Whether all failing classes of a node give bounds for the nodes below. Otherwise,
             only classes with too few rows do.
-        best: The best node so far.
+        best: The best node so far. At first, this is the top.
         least: Its loss.
     """
 
-    def __init__(self, block: Block):
-        self.block, self.lattice = block, HeightLattice(block)
-        self.floor = _sums([column.total for column in self.lattice.columns])
-        self.height = _sums([np.arange(n) for n in self.lattice.shape])
-        self.lower = self.floor.copy()
+    judges_all: ClassVar[bool] = False
+
+    def __init__(self, lattice: HeightLattice):
+        self.block, self.lattice = lattice.block, lattice
         # If a class holds the models as soon as a part of it does, all parts of a failing class
         # fail. Under other models at least one part fails; without suppression, that is enough.
-        self.closed = block.may_suppress == 0 or not (
-            block.joint or any(model.looks_at == "counts" for model in block.models)
+        self.closed = self.block.may_suppress == 0 or not (
+            self.block.joint or any(model.looks_at == "counts" for model in self.block.models)
         )
-        self.best = tuple(n - 1 for n in self.lattice.shape)
-        self.least = int(self.floor[self.best])  # the block holds its models as one cell
-        self.lower[self.best] = OUT
+        self.best = tuple(n - 1 for n in lattice.shape)
+        self.least = lattice.floor(self.best)  # the block holds its models as one cell
 
+    @abstractmethod
     def run(self) -> Heights:
         """Returns the best node; `least` is its loss."""
-        self._descend()
-        while (heights := self._next()) is not None:
-            self._look(heights)
-        return self.best
+
+    @abstractmethod
+    def describe(self) -> str:
+        """What the notes of a release say about the search."""
+
+    @abstractmethod
+    def _rule_out_below(self, heights: Heights, failing: Failing) -> None:
+        """Raises the bounds of the nodes below. There, the parts of failing classes fail too, and
+        their suppression loses no less."""
+
+    def _rule_out_above(self, heights: Heights) -> None:  # noqa: B027
+        """Rules out the nodes above a node without failing classes. They lose no less."""
 
     def _descend(self) -> None:
         """Finds a first node of low loss. From the top, it lowers one column at a time: the column
         that saves most."""
         heights, columns = self.best, set(range(len(self.best)))
         while columns := {j for j in columns if heights[j] > 0}:
-            lower = {j: (*heights[:j], heights[j] - 1, *heights[j + 1 :]) for j in columns}
-            j = min(columns, key=lambda j: (int(self.floor[lower[j]]), j))
-            if self._look(lower[j]):
+            lower = {j: at_height(heights, j, heights[j] - 1) for j in columns}
+            j = min(columns, key=lambda j: (self.lattice.floor(lower[j]), j))
+            self._look(lower[j])
+            if self.best == lower[j]:
                 heights = lower[j]
             else:
                 columns.remove(j)
+
+    def _better(self, loss: int, heights: Heights) -> bool:
+        return (loss, sum(heights), heights) < (self.least, sum(self.best), self.best)
+
+    def _look(self, heights: Heights) -> int:
+        """Evaluates a node. Returns its loss, or OUT if it suppresses too many rows.
+
+        If the node can't be the best, and `judges_all` is not set, this is a lower bound.
+        """
+        floor, may = self.lattice.floor(heights), self.block.may_suppress
+        classes = self.lattice.classes(heights)
+        small = classes.rows < self.block.min_rows
+        failing = below = self.lattice.failing(heights, classes, small)
+        judge = self.judges_all or self._better(floor + failing.loss, heights)
+        if judge and failing.rows <= may and not self.block.counts_rows_only:
+            failing = self.lattice.failing(heights, classes, ~self.lattice.holding(classes))
+            below = failing if self.closed else below
+        self._rule_out_below(heights, below)
+        loss = floor + failing.loss if failing.rows <= may else OUT
+        if self._better(loss, heights):
+            self.best, self.least = heights, loss
+            if failing.rows == 0:  # no class fails at the nodes above either
+                self._rule_out_above(heights)
+        return loss
+
+
+class LatticeSearch(NodeSearch):
+    """The exact search, with arrays of all nodes.
+
+    Attributes:
+        floor: int64[shape]. The loss of each node by generalization alone.
+        height: int64[shape]. The sum of the heights of each node.
+        lower: int64[shape]. A lower bound of the loss of each node; OUT if the node was evaluated
+            or is ruled out.
+    """
+
+    def __init__(self, lattice: HeightLattice):
+        super().__init__(lattice)
+        self.floor = _sums([column.total for column in lattice.columns])
+        self.height = _sums([np.arange(n) for n in lattice.shape])
+        self.lower = self.floor.copy()
+        self.lower[self.best] = OUT
+
+    def run(self) -> Heights:
+        self._descend()
+        while (heights := self._next()) is not None:
+            self._look(heights)
+        return self.best
+
+    def describe(self) -> str:
+        return describe_exact(self.lattice)
 
     def _next(self) -> Heights | None:
         """The highest node that may be the best; None if there is none.
@@ -191,30 +246,7 @@ class LatticeSearch:
     def _at(self, place: int) -> Heights:
         return tuple(map(int, np.unravel_index(place, self.floor.shape)))
 
-    def _better(self, loss: int, heights: Heights) -> bool:
-        return (loss, sum(heights), heights) < (self.least, sum(self.best), self.best)
-
-    def _look(self, heights: Heights) -> bool:
-        """Evaluates a node. Returns whether it is the best so far."""
-        floor, may = int(self.floor[heights]), self.block.may_suppress
-        classes = self.lattice.classes(heights)
-        small = classes.rows < self.block.min_rows
-        failing = below = self.lattice.failing(heights, classes, small)
-        better = failing.rows <= may and self._better(floor + failing.loss, heights)
-        if better and not self.block.counts_rows_only:
-            failing = self.lattice.failing(heights, classes, ~self.lattice.holding(classes))
-            better = failing.rows <= may and self._better(floor + failing.loss, heights)
-            below = failing if self.closed else below
-        self._rule_out_below(heights, below)
-        if better:
-            self.best, self.least = heights, floor + failing.loss
-            if failing.rows == 0:  # no class fails at the nodes above either: they lose no less
-                self.lower[tuple(slice(h, None) for h in heights)] = OUT
-        return better
-
     def _rule_out_below(self, heights: Heights, failing: Failing) -> None:
-        """Raises the bounds of the nodes below. There, the parts of failing classes fail too, and
-        their suppression loses no less."""
         nodes = tuple(slice(h + 1) for h in heights)
         if failing.rows > self.block.may_suppress:
             self.lower[nodes] = OUT
@@ -222,6 +254,20 @@ class LatticeSearch:
             bound = self.floor[nodes] + failing.loss
             self.lower[nodes] = np.maximum(self.lower[nodes], bound)
         self.lower[heights] = OUT
+
+    def _rule_out_above(self, heights: Heights) -> None:
+        self.lower[tuple(slice(h, None) for h in heights)] = OUT
+
+
+def at_height(heights: Heights, j: int, height: int) -> Heights:
+    """The node with another height of column j."""
+    return (*heights[:j], height, *heights[j + 1 :])
+
+
+def describe_exact(lattice: HeightLattice) -> str:
+    """What the notes of a release say about a search that is exact."""
+    count = f"all {lattice.n_nodes:,} choices" if lattice.n_nodes > 1 else "the only choice"
+    return f"full_domain: an exact search: these levels lose least of {count}"
 
 
 def _sums(columns: Sequence[Ints]) -> Ints:

@@ -19,7 +19,7 @@ from kernels import DATA
 
 from anonlib.arrays import GRID
 from anonlib.kernels.full_domain import FullDomain
-from anonlib.kernels.full_domain.search import LatticeSearch
+from anonlib.kernels.full_domain.search import HeightLattice, LatticeSearch
 from anonlib.privacy.k_anonymity import KAnonymity
 from anonlib.privacy.l_diversity import LDiversity
 from anonlib.table.block import Block
@@ -79,7 +79,7 @@ def main() -> None:
     FullDomain().find(compared[0])  # compiles
     for case, (loss, _, heights) in zip(compared, expected, strict=True):
         began = perf_counter()
-        search = LatticeSearch(case)
+        search = LatticeSearch(HeightLattice(case))
         found = search.run()
         seconds = perf_counter() - began
         lost = loss * GRID / (n * len(heights))
