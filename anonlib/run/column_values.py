@@ -26,8 +26,8 @@ from anonlib.source import Source
 from anonlib.spark.values import arrow_type, spark_schema
 from anonlib.table.schema import Column
 
-#: Rows that a task looks at together.
-CHUNK = 2**16
+#: Rows that a task looks at together, and bytes of them: it stops at the first of both.
+CHUNK_ROWS, CHUNK_BYTES = 2**16, 2**26
 #: The columns of what a task tells: what it is of, a hash, a number, a count of rows.
 PLACE, HASH, NUMBER, N = "place", "hash", "number", "n"
 
@@ -110,13 +110,16 @@ def select_column(source: Source, id: str) -> SparkColumn:
 
 
 def chunk_rows(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
-    """The rows of a task, CHUNK or some more at a time."""
+    """The rows of a task, CHUNK_ROWS or CHUNK_BYTES at a time, or some more."""
     waiting: list[pa.RecordBatch] = []
+    n_rows = n_bytes = 0
     for batch in batches:
         waiting.append(batch)
-        if sum(each.num_rows for each in waiting) >= CHUNK:
+        n_rows += batch.num_rows
+        n_bytes += batch.nbytes
+        if n_rows >= CHUNK_ROWS or n_bytes >= CHUNK_BYTES:
             yield pa.Table.from_batches(waiting)
-            waiting = []
+            waiting, n_rows, n_bytes = [], 0, 0
     if waiting:
         yield pa.Table.from_batches(waiting)
 

@@ -64,7 +64,7 @@ def test_tasks_find_what_the_table_has(
     tasks.append(table.slice(7 * min(n_tasks, 5)))
     look = look_of(share)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(column_values, "CHUNK", 3)
+        patch.setattr(column_values, "CHUNK_ROWS", 3)
         found = found_by_tasks(tasks, look, batch)
     texts = {id: [*map(seen_by_people, columns[id])] for id in look.shares}
     for id, sketch in found.sketches.items():
@@ -95,3 +95,14 @@ def test_another_key_keeps_other_values() -> None:
 
 def test_a_key_is_not_shown() -> None:
     assert "5" not in repr(look_of(1.0)).split("pairs")[1]
+
+
+@pytest.mark.parametrize(("rows", "size"), [(4, 10**9), (10**9, 2_000)])
+def test_chunks_are_bounded_by_rows_and_by_bytes(
+    monkeypatch: pytest.MonkeyPatch, rows: int, size: int
+) -> None:
+    monkeypatch.setattr(column_values, "CHUNK_ROWS", rows)
+    monkeypatch.setattr(column_values, "CHUNK_BYTES", size)
+    table = pa.table({"a": ["x" * 500] * 10})
+    chunks = [*column_values.chunk_rows(table.to_batches(1))]
+    assert [len(chunk) for chunk in chunks] == [4, 4, 2]
