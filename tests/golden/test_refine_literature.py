@@ -7,13 +7,13 @@ from anonlib.local import cells
 from tests.golden.test_kernels_literature import loss
 from tests.support import data_dir
 
-# 100 SSE / SST: of MDAV, as published; the least known to us, of a search of 45 seconds.
+# 100 SSE / SST: of MDAV, as published; the least known to us, of long searches.
 KNOWN = [
     ("tarragona", 3, 16.93, 14.52),
     ("tarragona", 5, 22.46, 20.24),
     ("tarragona", 10, 33.19, 30.18),
     ("census", 3, 5.69, 4.74),
-    ("census", 5, 9.09, 7.40),
+    ("census", 5, 9.09, 7.334),
     ("census", 10, 14.16, 11.50),
 ]
 
@@ -30,7 +30,7 @@ def test_one_descent_is_5_percent_below_mdav(table: str, k: int, mdav: float, le
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("table", "k", "mdav", "least"), KNOWN)
-def test_the_long_search_is_within_1_percent_of_the_least_known(
+def test_the_search_is_within_1_percent_of_the_least_known(
     table: str, k: int, mdav: float, least: float
 ) -> None:
-    assert 0.95 * least < refined(table, k, effort=4000) < 1.01 * least
+    assert 0.95 * least < refined(table, k, effort=100) < 1.01 * least

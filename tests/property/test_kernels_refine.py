@@ -97,7 +97,7 @@ def test_the_best_step(block: Block) -> None:
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_the_long_search_finds_the_best_cells_of_few_rows(seed: int) -> None:
+def test_the_search_finds_the_best_cells_of_few_rows(seed: int) -> None:
     random = np.random.default_rng(seed)
     n, k = int(random.integers(6, 10)), int(random.integers(2, 4))
     block = make_block(random.normal(size=(n, 2)), random.integers(0, 2, (n, seed % 2)), k=k)
@@ -107,7 +107,7 @@ def test_the_long_search_finds_the_best_cells_of_few_rows(seed: int) -> None:
 
 
 def test_models_that_look_at_more_than_rows() -> None:
-    """Steps are taken where diversity allows them, in the descent and in the long search."""
+    """Steps are taken where diversity allows them, in the descent and in the search."""
     random = np.random.default_rng(3)
     x, disease = random.normal(size=(300, 2)), random.integers(0, 4, 300)
     block = make_block(x, k=4, sensitive=disease, l=3)

@@ -21,12 +21,12 @@ from anonlib.table.block import Block
 
 #: The most steps between two cells that are judged at once, if models look at more than rows.
 OPTIONS = 4
-#: The initial slack of the long search, as a share of the mean loss of a cell. A group that ends
-#: worse by no more than the slack is kept.
-SLACK = 0.35
+#: The initial slack of a search, as a share of the mean loss of a cell: of an upset, and of a group
+#: of a round. What ends worse by no more than the slack is kept.
+UPSET_SLACK, SLACK = 0.1, 0.35
 #: The share of its loss that a descent must lower after the near cells were found anew, to go on.
 RENEWAL = 1e-3
-#: After this many rounds, the long search computes the near cells anew.
+#: After this many rounds, the near cells are computed anew.
 REFRESH = 16
 #: The initial state of the random numbers.
 SEED = 88172645463325252
@@ -53,7 +53,7 @@ def _list_starts(starts: Any) -> Any:
 class Refine(Kernel):
     """The lowest loss: moves and swaps rows between the cells of other kernels.
 
-    Descent from the cells of several kernels, the best kept, or a longer search from there.
+    Descent from the cells of several kernels, the best kept, and a search from there.
 
     The loss is the sum, over the rows, of the squared distance from the centroid of the row's cell,
     as for `mdav`. k is the block's `min_rows`.
@@ -72,13 +72,14 @@ class Refine(Kernel):
     hide the others. If only the number of rows counts, cells are dissolved before: the rows of a
     cell go to the near cells with the nearest centroids, if they lose less there.
 
-    The long search has `effort` rounds. A round makes groups, each of a cell and its neighbours,
-    and upsets the first cell of each group: that cell is merged with another one of the group. If
-    only the number of rows counts, k rows around a random row are then split off the merged cell;
-    or the first cell is dissolved into the others. Then the round descends within the groups. It
-    takes back groups that have lost more than a slack, which shrinks to 0. At the end, the cells of
-    the least loss seen descend once more. A round takes about as long as a pass; 4000 rounds bring
-    the usual benchmark tables within 1 % of the least known loss. Random numbers have a fixed seed.
+    The search goes on from there. It upsets random cells, `effort` times as many as there is room
+    for. If only the number of rows counts, an upset makes a new cell of a random row and near ones,
+    or dissolves a cell, and descends from there, among the cells that it has changed and those near
+    them. It is taken back if it ends worse by more than a slack, which shrinks to 0. If models look
+    at more, a round upsets many groups of near cells at once, by merging two cells of each, and
+    takes back those that end worse, so that the models judge many steps together. At the end, the
+    cells of the least loss seen descend once more. The time grows with `effort` and the number of
+    rows. Random numbers have a fixed seed.
     """
 
     type: ClassVar[str] = "refine"
@@ -87,7 +88,7 @@ class Refine(Kernel):
     )
     reference: ClassVar[str] = (
         "J. A. Hartigan, M. A. Wong, Algorithm AS 136, Applied Statistics 28(1), 1979 (transfers); "
-        "H. R. Lourenco, O. C. Martin, T. Stutzle, Iterated local search, 2003 (the long search)"
+        "H. R. Lourenco, O. C. Martin, T. Stutzle, Iterated local search, 2003 (the search)"
     )
     start: Annotated[tuple[Start, ...], BeforeValidator(_list_starts), WithJsonSchema(_STARTS)] = (
         Field(
@@ -95,7 +96,7 @@ class Refine(Kernel):
             description="the kernels whose cells are refined, by `type`; one, or a list",
         )
     )
-    effort: int = Field(0, ge=0, le=10**9, description="rounds of the long search; 0 for none")
+    effort: int = Field(0, ge=0, le=10**9, description="upsets per cell of the search; 0 for none")
     passes: int = Field(100, ge=1, le=10**9, description="most passes over all cells in a descent")
     n_neighbours: int = Field(
         16, ge=1, le=1000, description="number of nearest cells that a cell exchanges rows with"
@@ -134,7 +135,8 @@ class Refine(Kernel):
         ends = [self._run_descent(block, cell_id) for cell_id in starts]
         cell_id = min(ends, key=lambda end: end[0])[1]
         if self.effort > 0:
-            cell_id = self._run_descent(block, self._run_search(block, cell_id))[1]
+            search = self._run_upsets if block.counts_rows_only else self._run_rounds
+            cell_id = self._run_descent(block, search(block, cell_id))[1]
         return by_first_row(cell_id)
 
     def _run_descent(self, block: Block, cell_id: Ints) -> tuple[float, Ints]:
@@ -155,26 +157,39 @@ class Refine(Kernel):
             renew_near(state, work.near, work.last_search)
         return float(now), state.cell
 
-    def _run_search(self, block: Block, cell_id: Ints) -> Ints:
-        """The cells of the least loss that the long search has seen."""
+    def _run_upsets(self, block: Block, cell_id: Ints) -> Ints:
+        """The cells of the least loss that the search has seen, if only the number of rows
+        counts."""
+        from anonlib.kernels.refine.upsets import upset_cells
+
+        state, near, last_search, _, _ = _work(block, cell_id, self.n_neighbours)
+        slack = UPSET_SLACK * state.loss.sum() / (state.rows > 0).sum()
+        random = np.array([SEED], np.uint64)
+        return upset_cells(state, near, last_search, random, block.min_rows, self.effort, slack)
+
+    def _run_rounds(self, block: Block, cell_id: Ints) -> Ints:
+        """The cells of the least loss that a search has seen whose steps the models judge."""
         from anonlib.kernels.refine.search import group_loss, take_back_groups, upset
 
         work = _work(block, cell_id, self.n_neighbours)
         best, least = cell_id, work.state.loss.sum()
-        k = block.min_rows if block.counts_rows_only else 0
         random, order = np.array([SEED], np.uint64), np.zeros_like(work.state.rows)
-        for done in range(self.effort):
-            if done % REFRESH == REFRESH - 1:
+        n_upsets = self.effort * len(order)
+        done = n_rounds = 0
+        while done < n_upsets:
+            n_rounds += 1
+            if n_rounds % REFRESH == 0:
                 work = _work(block, cell_id, self.n_neighbours)
             state, last_change = work.state, work.state.last_change.copy()
-            before = upset(state, work.near, random, order, k)
+            before = upset(state, work.near, random, order)
             _descend(block, work, self.passes)
-            slack = SLACK * (1.0 - done / self.effort) * state.loss.sum() / (state.rows > 0).sum()
+            slack = SLACK * (1.0 - done / n_upsets) * state.loss.sum() / (state.rows > 0).sum()
             after = group_loss(state, len(before))
             take_back_groups(state, cell_id, last_change, after > before + slack)
             cell_id = state.cell.copy()
             if state.loss.sum() < least:
                 best, least = cell_id, state.loss.sum()
+            done += max(len(before), 1)
         return best
 
 

@@ -138,7 +138,7 @@ def dissolve_near(state: RefineState, near: Ints) -> bool:
         if state.rows[a] == 0:
             continue
         away = find_places(state, near, a)
-        if away < state.loss[a] and _gains(state, a, away):
+        if loses_less(state, state.rows[a], state.loss[a], away):
             empty_cell(state, a)
             found = True
         else:
@@ -148,12 +148,12 @@ def dissolve_near(state: RefineState, near: Ints) -> bool:
 
 
 @njit
-def _gains(state: RefineState, a: int, away: float) -> bool:
-    """Whether the loss of a cell is above `away`, its rows' loss elsewhere, by more than rounding
-    can explain, as for steps."""
-    loss = state.loss[a]
-    reach = np.sqrt(state.rows[a]) * (np.sqrt(loss) + np.sqrt(away))
-    return bool(loss - away > LEAST * (loss + away) + 2.0 * state.blur[0] * reach)
+def loses_less(state: RefineState, rows: int, before: float, after: float) -> bool:
+    """Whether the loss of some rows falls by more than rounding can explain, as for steps."""
+    if not after < before:  # it may be infinite
+        return False
+    reach = np.sqrt(rows) * (np.sqrt(before) + np.sqrt(after))
+    return bool(before - after > LEAST * (before + after) + 2.0 * state.blur[0] * reach)
 
 
 @njit

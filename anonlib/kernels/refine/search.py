@@ -1,4 +1,8 @@
-"""The long search: upsets groups of near cells, and takes back groups that end worse."""
+"""The search where models judge steps: rounds that upset groups of near cells.
+
+A round upsets many groups, so that the models judge many steps at once. Groups that end worse are
+taken back.
+"""
 
 from typing import Any
 
@@ -6,8 +10,6 @@ import numpy as np
 
 from anonlib.arrays import Bools, Floats, Ints
 from anonlib.compiled import njit
-from anonlib.kernels.refine.descent import mark_nearest, split_cell
-from anonlib.kernels.refine.near import empty_cell, find_places
 from anonlib.kernels.refine.state import (
     FREE,
     RefineState,
@@ -21,19 +23,15 @@ FEW = 4
 
 
 @njit
-def upset(state: RefineState, near: Ints, random: Any, order: Ints, k: int) -> Floats:
-    """Makes groups, each of a cell and the near cells without a group, and upsets the first cell.
-
-    That cell is merged with another one of its group. With k > 0, a random row of the merged cell
-    and its k - 1 nearest rows are then split off. With k > 0, and half the time, the cell is not
-    merged; instead, each of its rows moves to the cell of the group with the nearest centroid.
+def upset(state: RefineState, near: Ints, random: Any, order: Ints) -> Floats:
+    """Makes groups, each of a cell and the near cells without a group, and upsets the first cell:
+    merges it with another one of its group.
 
     Args:
         state: The cells. They are updated.
         near: int64[c, L]. The cells near each cell; -1 for none.
         random: uint64[1]. The state of the random numbers.
         order: int64[c]. Scratch.
-        k: Rows of a cell, if only their number counts; else 0.
 
     Returns:
         float64[groups]. The loss of each group before it is upset.
@@ -42,17 +40,7 @@ def upset(state: RefineState, near: Ints, random: Any, order: Ints, k: int) -> F
     loss = group_loss(state, n)
     for g in range(n):
         a = state.center[g]
-        if k > 0 and _draw(random) < 0.5:
-            find_places(state, near, a)
-            empty_cell(state, a)
-        else:
-            b = _merge(state, near, a, int(_draw(random) * _others(state, near, a, g)))
-            if k > 0:
-                row = state.first[b]
-                for _ in range(int(_draw(random) * state.rows[b])):
-                    row = state.after[row]
-                mark_nearest(state, row, k)
-                split_cell(state, b, a)
+        _merge(state, near, a, int(draw(random) * _others(state, near, a, g)))
     return loss
 
 
@@ -67,7 +55,7 @@ def _make_groups(state: RefineState, near: Ints, random: Any, order: Ints) -> in
         n_cells += state.rows[i] > 0
     n = 0
     for i in range(c):
-        j = i + int(_draw(random) * (c - i))
+        j = i + int(draw(random) * (c - i))
         order[i], order[j] = order[j], order[i]
         a = order[i]
         if group[a] < c or group[a] == FREE:
@@ -96,9 +84,8 @@ def _others(state: RefineState, near: Ints, a: int, g: int) -> int:
 
 
 @njit
-def _merge(state: RefineState, near: Ints, a: int, number: int) -> int:
-    """Moves all rows of cell `a` into the cell at place `number` among the others of its group.
-    Returns that cell."""
+def _merge(state: RefineState, near: Ints, a: int, number: int) -> None:
+    """Moves all rows of cell `a` into the cell at place `number` among the others of its group."""
     into = a
     for b in near[a]:
         if b >= 0 and state.group[b] == state.group[a]:
@@ -108,11 +95,10 @@ def _merge(state: RefineState, near: Ints, a: int, number: int) -> int:
     while state.first[a] >= 0:
         move_row(state, state.first[a], into)
     change(state, a, into)
-    return into
 
 
 @njit
-def _draw(random: Any) -> float:
+def draw(random: Any) -> float:
     """A random number in [0, 1), by a xorshift generator."""
     z = random[0]
     z ^= z << np.uint64(13)

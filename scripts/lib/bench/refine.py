@@ -1,10 +1,9 @@
-"""Loss and time of refining: 100 SSE / SST of MDAV, after the descents, and after the long search.
+"""Loss and time of refining: 100 SSE / SST of MDAV, after the descents, and after a search.
 CPU time is a multiple of a plain compiled MDAV loop in the same run, and includes the starts.
 
-    scripts/bench refine [--k 3 5 10 50] [--rows 10000 30000 100000] [--effort 4000]
+    scripts/bench refine [--k 3 5 10 50] [--rows 10000 30000 100000] [--effort 100]
 
-The long search runs on the two small tables only, in CPU seconds: each of its rounds takes as long
-as a pass over all rows.
+A search runs on the two small tables only, in CPU seconds.
 """
 
 import argparse
@@ -31,7 +30,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--k", type=int, nargs="+", default=[3, 5, 10, 50])
     parser.add_argument("--rows", type=int, nargs="+", default=[10_000, 30_000, 100_000])
-    parser.add_argument("--effort", type=int, default=4000)
+    parser.add_argument("--effort", type=int, default=100)
     parser.add_argument("--repeat", type=int, default=1)
     given = parser.parse_args()
     lower, shares = [], []
