@@ -34,7 +34,6 @@ _LARGEST = 2.0**63
 #: By the unit of times: how many are a second.
 _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
-
 #: Gives the texts of some columns their numbers, of which `TextColumn.number` tells.
 NumberTexts = Callable[[Sequence[pa.Array]], Sequence[Ints]]
 

@@ -6,13 +6,15 @@ looks at the source: digests prove that the release is made of these rows. Its r
 `anonlib/local/content_rules.py`, its counts in `anonlib/run/column_values.py`.
 """
 
+from dataclasses import replace
+
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from anonlib.config.model import PrivacySection
 from anonlib.errors import Problem
 from anonlib.local.content_rules import Content, judge_columns, list_compared
-from anonlib.run.column_values import ColumnValues, Look, SourceCounter, new_key
+from anonlib.run.column_values import ColumnValues, Look, SourceCounter, find_values, new_key
 from anonlib.source import Source
 from anonlib.table.schema import Schema
 
@@ -20,9 +22,11 @@ from anonlib.table.schema import Schema
 SKETCH_SIZE = 50_000
 #: A column with at most this many distinct values has few: all are kept.
 SET_SIZE = 200_000
-#: Rows that a value of an identifier may have, on average: with more of them, its sketch has fewer
-#: than SKETCH_SIZE values.
+#: Rows that a value of an identifier is expected to have at most, on average. If it has many more,
+#: its sketch is made again.
 ROWS_PER_VALUE = 2
+#: Values that a sketch may have missed by chance.
+MISSED = 3
 
 
 def plan_look(schema: Schema, n_rows: int, sample: pa.Table) -> Look:
@@ -42,6 +46,23 @@ def plan_look(schema: Schema, n_rows: int, sample: pa.Table) -> Look:
         pairs=tuple((c.id, p.id) for c in candidates for p in persons if c.id != p.id),
         key=new_key(),
     )
+
+
+def complete_sketches(
+    source: Source, look: Look, values: ColumnValues, sample: pa.Table
+) -> ColumnValues:
+    """The values, with larger sketches of identifiers whose sketch has far less than SKETCH_SIZE
+    values, since each of them is in many rows. One more pass over the source, if there are any."""
+    thin = {
+        id: min(1.0, SKETCH_SIZE * sketch.share / (len(sketch.hashes) + MISSED))
+        for id, sketch in values.sketches.items()
+        if id not in sample.column_names
+        if sketch.share < 1.0 and len(sketch.hashes) < SKETCH_SIZE / 2
+    }
+    if not thin:
+        return values
+    again = find_values(source, Look((), thin, (), look.key))
+    return replace(values, sketches={**values.sketches, **again.sketches})
 
 
 def judge_content(

@@ -32,7 +32,7 @@ from anonlib.local.table_digest import Digest
 from anonlib.privacy import Reference
 from anonlib.run.categories import order_categories
 from anonlib.run.column_values import find_values
-from anonlib.run.content import judge_content, plan_look
+from anonlib.run.content import complete_sketches, judge_content, plan_look
 from anonlib.run.feasible import disclosures, infeasible, joint_problems
 from anonlib.run.sample import take_sample
 from anonlib.run.small_table import RowFacts, is_small, scan_small_table
@@ -165,7 +165,7 @@ def _scan_rows(
     if many:
         raise ConfigError(problems)
     look = plan_look(source.schema, n_rows, sample)
-    found = find_values(source, look)
+    found = complete_sketches(source, look, find_values(source, look), sample)
     categories, more = order_categories(
         source.schema, found.categories, most, privacy.missing_tokens
     )

@@ -17,7 +17,7 @@ import anonlib
 from anonlib.errors import InfeasibleError
 from anonlib.run import content
 from anonlib.run.column_values import find_values
-from anonlib.run.content import judge_content, plan_look
+from anonlib.run.content import complete_sketches, judge_content, plan_look
 from anonlib.source import open_source
 from tests.content_cases import (
     HARMLESS,
@@ -56,7 +56,7 @@ def judged(
     sample = source.rows().select(*[c.id for c in source.schema.released])
     some = sample.toArrow().take(pa.array(np.random.default_rng(5).permutation(N)[:n_sampled]))
     look = plan_look(source.schema, N, some)
-    found = find_values(source, look)
+    found = complete_sketches(source, look, find_values(source, look), some)
     _, problems = judge_content(source, found, look.key, config.privacy, protected)
     source.close()
     said: dict[str, list[str]] = {name: [] for name, *_ in cases}
@@ -119,6 +119,20 @@ def test_a_sample_of_rows(
         if not any(says.get(name, said) in text for text in found[name])
     ]
     assert missed == []
+
+
+def test_identifiers_with_few_values(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Each of their values is in many rows, so that a first sketch has hardly any of them."""
+    shrink_sketches(monkeypatch, 20)
+    firm = [f"firm {i % 40}" for i in range(N)]
+    cases: list[tuple[str, Any, Any]] = [
+        ("firm", lambda rows: firm, {"role": "identifier"}),
+        ("partner", lambda rows: [*firm[1:], firm[0]], SENSITIVE),  # never in the same row
+    ]
+    found = judged(spark, tmp_path, cases, with_models=False)["partner"]
+    assert any("more values with column firm" in text for text in found)
 
 
 def test_nothing_is_published_then(spark: SparkSession, tmp_path: Path) -> None:
