@@ -8,6 +8,7 @@ import pandas as pd
 import pyarrow as pa
 
 from anonlib.hierarchy import read_hierarchy
+from anonlib.hierarchy.tree import Tree
 from anonlib.table.block import Block
 
 #: The quasi-identifiers of ARX's example.
@@ -27,6 +28,14 @@ def adult(data: Path, names: Sequence[str]) -> Block:
         codes.append(code)
         trees.append(hierarchy.over(places, missing=False))
     codes.append(np.unique(table["salary-class"], return_inverse=True)[1])
+    return block_of(codes, trees, "salary-class")
+
+
+def block_of(codes: Sequence[np.ndarray], trees: Sequence[Tree], protected: str) -> Block:
+    """The distinct rows of nominal columns, with their multiplicities.
+
+    codes: int[n] for each column; the last one is the protected column.
+    """
     rows, weight = np.unique(np.column_stack(codes).astype(np.int32), axis=0, return_counts=True)
     return Block(
         numeric=np.zeros((len(rows), 0)),
@@ -36,7 +45,7 @@ def adult(data: Path, names: Sequence[str]) -> Block:
         widths=np.zeros(0),
         n_categories=np.array([tree.high[-1] for tree in trees]),
         models=(),
-        protected=("salary-class",),
+        protected=(protected,),
         trees=tuple(trees),
         weight=weight,
     )

@@ -285,8 +285,8 @@ def find_in_settings(arguments: Arguments) -> list[str]:
     wrong: what may merely follow from that is left out."""
     ours = {*Config.model_fields} - {*ARGUED}
     sections = {name: value for name, value in arguments.sections.items() if name in ours}
-    columns = [Problem("attributes", ""), Problem("unit", "")]
-    problems = [*columns]
+    # What may follow from these problems is left out; without a text, they are not told.
+    problems = [Problem("attributes", ""), Problem("unit", "")]
     tree = copy_tree(_list_sections(replace(arguments, sections=sections), {}), "", problems)
     try:
         build_config(tree, None, problems)

@@ -28,7 +28,7 @@ from anonlib.kernels.full_domain.search import (
 from anonlib.privacy.k_anonymity import KAnonymity
 from anonlib.privacy.l_diversity import LDiversity
 from anonlib.table.block import Block
-from tests.arx import NAMES, adult
+from tests.arx import NAMES, adult, block_of
 from tests.support import halves
 
 COLUMNS = (
@@ -64,20 +64,8 @@ def census(q: int, n: int) -> Block:
     table = pd.read_csv(path, dtype=str, keep_default_na=False).sample(n, random_state=0)
     columns = [table[c].astype(int) if c in NUMBERS else table[c] for c in COLUMNS[:q]]
     codes = [np.unique(column, return_inverse=True)[1] for column in (*columns, table["income"])]
-    trees = tuple(halves(int(code.max()) + 1) for code in codes[:-1])
-    rows, weight = np.unique(np.column_stack(codes).astype(np.int32), axis=0, return_counts=True)
-    return Block(
-        numeric=np.zeros((len(rows), 0)),
-        nominal=np.ascontiguousarray(rows[:, :-1]),
-        sensitive=np.ascontiguousarray(rows[:, -1:]),
-        unit=None,
-        widths=np.zeros(0),
-        n_categories=np.array([tree.high[-1] for tree in trees]),
-        models=(),
-        protected=("income",),
-        trees=trees,
-        weight=weight,
-    )
+    trees = [halves(int(code.max()) + 1) for code in codes[:-1]]
+    return block_of(codes, trees, "income")
 
 
 def cases(block: Block) -> Iterator[tuple[str, Block]]:
