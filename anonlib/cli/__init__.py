@@ -243,10 +243,12 @@ def _certificate(args: argparse.Namespace) -> int:
 
 def _write_page(args: argparse.Namespace, write: Callable[..., str], whom: str) -> int:
     """Writes a page of a run. whom: who may read it."""
+    from anonlib.cli.show import local
+
     config = None if args.conf is None else config_of(args)
     with progress_of(args) as progress:
         out = write(args.run, config, args.out)
-        progress.note(f"written: {out} ({whom})")
+        progress.note(f"written: {local(out)} ({whom})")
     return 0
 
 

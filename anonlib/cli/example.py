@@ -6,7 +6,7 @@ from pathlib import Path
 from anonlib.errors import InputError
 from anonlib.progress import Progress
 
-#: The new folder, in the working directory. The paths in example.yaml begin with it.
+#: The new folder, in the working directory. Its config and its table lie in it.
 FOLDER = Path("anonlib-example")
 #: The config, as the package has it.
 TEMPLATE = files("anonlib.cli") / "example.yaml"

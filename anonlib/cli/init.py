@@ -37,7 +37,8 @@ def run_init(args: argparse.Namespace) -> int:
 
     with progress_of(args) as progress:
         draft = draft_table(args.source, args.format, source, progress)
-        text = format_draft(_ask_in_terminal(draft) if args.ask else draft)
+        draft = _ask_in_terminal(draft) if args.ask else draft
+        text = format_draft(draft, Path() if out is None else out.parent)
         if out is not None:
             write_text(out, text)
             progress.note(f"written: {out}; review its guesses, then check it")

@@ -106,7 +106,7 @@ def _suggest_for_table(args: argparse.Namespace) -> "Suggestion":
 
     with progress_of(args) as progress:
         draft = draft_table(table, args.format, source, progress)
-        write_text(out, format_draft(draft))
+        write_text(out, format_draft(draft, out.parent))
         progress.note(f"written: {out}, a draft as `anonlib init` makes it")
         args.conf = str(out)
         config = config_of(args)
@@ -114,7 +114,7 @@ def _suggest_for_table(args: argparse.Namespace) -> "Suggestion":
         others = args.partitioners or (PARTITIONERS if is_cut else ())
         found = _try(args, config, others, progress)
         if found.choices:
-            write_text(out, format_draft(_choose(draft, found)))
+            write_text(out, format_draft(_choose(draft, found), out.parent))
             progress.note(f"written: {out}, with the first choice; review its guesses")
     return found
 

@@ -7,13 +7,14 @@ import re
 import secrets
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from textwrap import wrap
 
 import yaml
 
 from anonlib.arrays import Ints
 from anonlib.config.guess import ColumnProfile, Guess, guess_role
+from anonlib.config.paths import relate
 from anonlib.config.places import overlap
 from anonlib.config.sketch import find_copies, find_sources, rank_singling, share_unique
 from anonlib.table.schema import Role, Scale
@@ -157,11 +158,16 @@ def make_draft(profile: TableProfile) -> Draft:
     return Draft(profile, guesses, sources, _guess_persons(profile, guesses))
 
 
-def format_draft(draft: Draft) -> str:
-    """The draft as YAML with comments. `load` accepts it."""
+def format_draft(draft: Draft, folder: Path) -> str:
+    """The draft as YAML with comments. `load` accepts it.
+
+    Args:
+        draft: The draft, whose paths are relative to the working directory.
+        folder: The folder of the file that it is for.
+    """
     lines = [
         *_head(draft),
-        *_source(draft.profile),
+        *_source(draft.profile, folder),
         "",
         *_singling(draft),
         *_attributes(draft),
@@ -170,7 +176,7 @@ def format_draft(draft: Draft) -> str:
         "",
         *_privacy(draft),
         "",
-        *_rest(draft),
+        *_rest(draft, folder),
     ]
     return "\n".join(lines) + "\n"
 
@@ -227,13 +233,14 @@ def _head(draft: Draft) -> list[str]:
         "# is left; `anonlib release` refuses this file before the list is empty. Nominal columns",
         "# that have an order may be ordinal: numbers as they are, texts with",
         "# `order: [lowest, ..., highest]`.",
+        "# Paths are relative to the folder of this file.",
         f"# Seen: {seen}.",
         *(["review:", *left] if left else ["review: []"]),
         "",
     ]
 
 
-def _source(profile: TableProfile) -> list[str]:
+def _source(profile: TableProfile, folder: Path) -> list[str]:
     lines = [
         *[f"# {printable(note)}" for note in profile.notes],
         "source:",
@@ -242,7 +249,7 @@ def _source(profile: TableProfile) -> list[str]:
     if profile.table is not None:
         lines.append(f"  table: {scalar(profile.table)}")
     elif profile.path is not None:
-        lines.append(f"  path: {scalar(profile.path)}")
+        lines.append(f"  path: {scalar(relate(profile.path, folder))}")
     if profile.options:
         lines.append("  options:")
         lines += [f"    {scalar(key)}: {scalar(text)}" for key, text in profile.options.items()]
@@ -352,7 +359,7 @@ def _privacy(draft: Draft) -> list[str]:
     return [*lines, "  suppression_limit: 0.0"]
 
 
-def _rest(draft: Draft) -> list[str]:
+def _rest(draft: Draft, folder: Path) -> list[str]:
     lines, most = [], draft.most_categories
     if most > DEFAULT_MAX_CATEGORIES:
         why = "# is this really nominal, with that many categories?"
@@ -366,7 +373,7 @@ def _rest(draft: Draft) -> list[str]:
         "# What the release is worth and how risky it is: the usual measures (`anonlib measures`).",
         "evaluate: {}",
         *_gates(draft),
-        f"release: {{path: {_release_path(draft.profile)}, mode: error}}",
+        f"release: {{path: {scalar(relate(_release_path(draft.profile), folder))}, mode: error}}",
         "# Drawn for this file: who knows it can test guesses at how cells were made.",
         f"seed: {secrets.randbits(31)}",
     ]

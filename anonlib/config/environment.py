@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from anonlib.config.paths import CWD, PATHS, SWEEP_PATHS
 from anonlib.config.secrets import is_secret_variable
 from anonlib.config.yaml import MAX_BYTES, MAX_TEXT, split_key
 from anonlib.errors import Problem, join_path
@@ -18,9 +19,7 @@ from anonlib.errors import Problem, join_path
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 #: Fields that are places. A value at the beginning may be any place, since the writer left the
 #: whole place open. Any other value is a name below the text before it: no way up, no glob.
-_PLACES = frozenset(
-    {"path", "record", "metrics", "runs", "events", "hierarchy", "key_file", "out", "config"}
-)
+_PLACES = frozenset(path[-1] for path in (*PATHS, *SWEEP_PATHS))
 #: Sections of settings. Settings may be places or URLs, so a value at the beginning may be
 #: anything, too.
 _SETTINGS = frozenset({"options", "conf"})
@@ -151,12 +150,13 @@ class _Environment:
         for match in _VARIABLE.finditer(template):
             between = template[end : match.start()]
             name, default = match.groups()
-            text, wrong = self._value(name, default, result + between, kind)
+            before = (result + between).removeprefix(CWD if kind == "place" else "")
+            text, wrong = self._value(name, default, before, kind)
             if wrong:
                 self.problems.append(Problem(where, f"environment variable {name} {wrong}"))
             elif kind == "sql":
                 text = _as_sql(text, _VARIABLE.sub("", template[: match.start()]))
-            start = kind in ("place", "setting") and not result + between
+            start = kind in ("place", "setting") and not before
             skeleton += between + (text if start or name not in os.environ else "x")
             result += between + text
             end = match.end()

@@ -47,7 +47,9 @@ def json_schema() -> dict[str, Any]:
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         **schema,
         "title": "anonlib config",
-        "description": "One run of anonlib: what is read, how it is anonymized, where it goes.",
+        "description": "One run of anonlib: what is read, how it is anonymized, where it goes. "
+        "Paths are relative to the folder of the file, or with cwd: before them to the working "
+        "directory.",
     }
 
 

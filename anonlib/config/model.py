@@ -179,8 +179,7 @@ class Attribute(Section):
         None,
         min_length=1,
         description="nominal or sensitive columns: file of the values and their generalizations, "
-        "CSV in ARX's form (value first) or nested YAML (.yaml, .yml), see `anonlib hierarchy`; "
-        "the path is relative to the config file",
+        "CSV in ARX's form (value first) or nested YAML (.yaml, .yml), see `anonlib hierarchy`",
     )
     type: str | None = Field(
         None,
@@ -534,7 +533,7 @@ class Config(Section):
     policy: Policy | None = Field(
         None,
         description="rules that the release must keep: ema-0070, cms-11, hipaa-safe-harbor, pdpc, "
-        "k-strict, or a YAML file of the same form, whose path is relative to the config file",
+        "k-strict, or a YAML file of the same form",
     )
     accountability: AccountabilitySection = AccountabilitySection()
     context: ContextSection = ContextSection()

@@ -15,6 +15,7 @@ from anonlib import registry
 from anonlib.config.checks import check_config
 from anonlib.config.environment import find_secret_variables, interpolate
 from anonlib.config.model import NOT_A_NUMBER, Config, EvaluateSection, takes_number
+from anonlib.config.paths import locate, locate_all
 from anonlib.config.policies import build_policy, list_policies
 from anonlib.config.yaml import MAX_BYTES, MAX_DEPTH, apply_override, check_sizes, read_yaml
 from anonlib.errors import (
@@ -52,8 +53,10 @@ def load(path: str | Path, overrides: Sequence[str] = ()) -> Config:
     """Loads a config from a YAML file.
 
     Args:
-        path: The file.
-        overrides: `key=value` each, with dotted keys and YAML values, as for `--set`.
+        path: The file. Paths in it are relative to its folder; those that begin with `cwd:` are
+            relative to the working directory.
+        overrides: `key=value` each, with dotted keys and YAML values, as for `--set`. Paths in them
+            are relative to the working directory.
 
     Raises:
         InputError: The file can't be read, or is not YAML.
@@ -109,7 +112,7 @@ def load_columns(
         minimal["privacy"]["missing_tokens"] = tokens
     protected = {n for n, c in columns.items() if c.get("role") in ("sensitive", "target")}
     minimal = interpolate(minimal, problems, secret=find_secret_variables(tree))
-    return build_config(minimal, None, problems), frozenset(protected)
+    return build_config(minimal, Path(path).parent, problems), frozenset(protected)
 
 
 def read_raw(path: str | Path, what: str = "config") -> Any:
@@ -141,8 +144,7 @@ def parse(raw: Any, overrides: Sequence[str] = (), folder: Path | None = None) -
     Args:
         raw: The mapping, as read from YAML. A Config is returned as it is.
         overrides: As in `load`.
-        folder: The folder that paths of hierarchies are relative to; by default the working
-            directory.
+        folder: The folder that paths are relative to; by default the working directory.
 
     Raises:
         ConfigError: The config is not valid. The error has all problems.
@@ -187,9 +189,7 @@ def build_config(tree: dict[str, Any], folder: Path | None, problems: list[Probl
     """
     if large := [*check_sizes(tree)]:
         raise ConfigError([*problems, *large])
-    tree = _fill_defaults(tree)
-    if folder is not None:
-        _locate_hierarchies(tree, folder)
+    tree = locate_all(_fill_defaults(tree), folder)
     _build_plugins(tree, problems)
     _build_policy(tree, folder, problems)
     config = _validate(tree, problems)
@@ -266,14 +266,6 @@ def _generalizes(kernel: Any) -> bool:
     return cls is not None and issubclass(cls, Kernel) and cls.needs_hierarchies
 
 
-def _locate_hierarchies(tree: dict[str, Any], folder: Path) -> None:
-    attributes = tree.get("attributes")
-    for attribute in attributes.values() if isinstance(attributes, dict) else ():
-        path = attribute.get("hierarchy") if isinstance(attribute, dict) else None
-        if path and isinstance(path, str):
-            attribute["hierarchy"] = str(folder / path)
-
-
 def _build_plugins(tree: dict[str, Any], problems: list[Problem]) -> None:
     """Replaces the specs of plug-ins in the tree by plug-ins."""
 
@@ -319,8 +311,7 @@ def _build_policy(tree: dict[str, Any], folder: Path | None, problems: list[Prob
             return
         where = f"policy {given}" if text is None else where
         try:
-            path = (folder or Path()) / given
-            given = read_raw(path, "policy") if text is None else read_yaml(text)
+            given = read_raw(locate(given, folder), "policy") if text is None else read_yaml(text)
         except InputError as error:
             problems.append(Problem("policy", str(error)))
             return

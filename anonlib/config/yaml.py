@@ -9,6 +9,7 @@ from typing import Any
 
 import yaml
 
+from anonlib.config.paths import from_shell
 from anonlib.errors import Problem
 
 #: Most bytes of a file.
@@ -124,7 +125,7 @@ def _refuse(text: str, node: Any) -> yaml.YAMLError:
 
 
 def apply_override(tree: dict[str, Any], text: str, problems: list[Problem]) -> None:
-    """Applies one override `a.b.0.c=value` to a tree.
+    """Applies one override `a.b.0.c=value` to a tree. Paths in it are of a command line.
 
     Args:
         tree: The tree. It is changed.
@@ -142,7 +143,7 @@ def apply_override(tree: dict[str, Any], text: str, problems: list[Problem]) -> 
     except yaml.YAMLError:
         problems.append(Problem(where, "the value is not valid YAML"))
         return
-    put(tree, key, parsed, where, problems)
+    put(tree, key, from_shell((*split_key(key),), parsed), where, problems)
 
 
 def split_key(key: str) -> list[str]:

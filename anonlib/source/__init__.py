@@ -16,7 +16,7 @@ from anonlib.auditing.canonical import BLANKS
 from anonlib.config.checks import FILES
 from anonlib.config.keys import read_secret_options
 from anonlib.config.model import RESERVED_PREFIX, Attribute, Config, SourceSection
-from anonlib.config.places import lies_in, private_places
+from anonlib.config.places import has_scheme, lies_in, private_places
 from anonlib.config.resolve import find_ordered_columns, resolve
 from anonlib.config.summary import bare
 from anonlib.errors import ConfigError, InputError, Problem, did_you_mean
@@ -394,14 +394,14 @@ def read_source(
             require_contract(frame, names)
         return frame, version
     options = {**source.options, **read_secret_options(source)}
-    with _explain_absence(spark, source):
+    with _explain_absence(source):
         if source.format in FORMATS:
             return read_files(spark, source.format, source.path, options, names), None
         return spark.read.options(**options).format(source.format).load(source.path), None
 
 
 @contextmanager
-def _explain_absence(spark: SparkSession, source: SourceSection) -> Iterator[None]:
+def _explain_absence(source: SourceSection) -> Iterator[None]:
     """Says which file is not there, and where it was looked for; which format nobody knows."""
     try:
         with translate_errors("source", permission_error=InputError):
@@ -411,13 +411,9 @@ def _explain_absence(spark: SparkSession, source: SourceSection) -> Iterator[Non
     else:
         return
     if text == "source: no such file" and source.path is not None:
-        place = spelling(spark, source.path)
-        relative = (
-            ""
-            if source.path in (place, place.removeprefix("file:"))
-            else (", relative to the folder that the run was started in, not to the config")
-        )
-        text = f"source.path: no such file: {bare(source.path)}{relative}"
+        rule = "a relative path begins at the folder of the config, after cwd: where the run starts"
+        hint = "" if has_scheme(source.path) else f" ({rule})"
+        text = f"source.path: no such file: {bare(source.path)}{hint}"
     elif text == "source: Spark knows no such format":
         known = (*FILES, "jdbc", "table", "generator")
         text = (

@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from anonlib.config.checks import check_spark
 from anonlib.config.environment import find_secret_variables, interpolate
 from anonlib.config.model import Attribute, Config, PartitionSection, PrivacySection
+from anonlib.config.paths import CWD, locate
 from anonlib.config.reading import build_config, build_plugin, copy_tree, read_raw
 from anonlib.config.summary import digest_hierarchies
 from anonlib.config.yaml import apply_override, put, split_key
@@ -58,13 +59,13 @@ def as_sweep(sweep: Sweep | Mapping[str, Any] | str | Path) -> Sweep:
     return load_sweep(sweep) if isinstance(sweep, str | Path) else parse_sweep(sweep)
 
 
-def parse_sweep(raw: Any, overrides: Sequence[str] = (), folder: Path = Path()) -> Sweep:
+def parse_sweep(raw: Any, overrides: Sequence[str] = (), folder: Path | None = None) -> Sweep:
     """Makes a sweep from a mapping.
 
     Args:
         raw: The mapping, as read from YAML.
         overrides: As in `load_sweep`.
-        folder: The folder that paths of configs and hierarchies are relative to.
+        folder: The folder that paths are relative to; by default the working directory.
 
     Raises:
         InputError: As in `load_sweep`.
@@ -84,6 +85,8 @@ def parse_sweep(raw: Any, overrides: Sequence[str] = (), folder: Path = Path()) 
     # A variable that is secret in one case may not be a value of another case or of the grid.
     secret = frozenset[str]().union(*map(find_secret_variables, [tree, *files.values()]))
     tree = interpolate(tree, problems, secret=secret)
+    if isinstance(out := tree.get("out"), str):
+        tree["out"] = locate(out, folder)
     configs = {
         name: interpolate(copy_tree(raw, "", problems), problems, f"cases.{name}.config", secret)
         for name, raw in files.items()
@@ -111,7 +114,9 @@ def parse_sweep(raw: Any, overrides: Sequence[str] = (), folder: Path = Path()) 
     return Sweep(file, tried, {case.name: case.whole() for case in cases})
 
 
-def _config_files(tree: dict[str, Any], folder: Path, problems: list[Problem]) -> dict[str, Any]:
+def _config_files(
+    tree: dict[str, Any], folder: Path | None, problems: list[Problem]
+) -> dict[str, Any]:
     """By case: the content of its config file. Files with problems are left out."""
     cases, secret, files = tree.get("cases"), find_secret_variables(tree), {}
     for name, case in cases.items() if isinstance(cases, dict) else ():
@@ -121,7 +126,7 @@ def _config_files(tree: dict[str, Any], folder: Path, problems: list[Problem]) -
             named = interpolate({"config": given}, wrong, f"cases.{name}", secret)
             try:
                 if not wrong:
-                    files[name] = read_raw(folder / named["config"])
+                    files[name] = read_raw(locate(named["config"], folder))
             except InputError as error:
                 wrong.append(Problem(f"cases.{name}.config", str(error)))
             problems += wrong
@@ -197,7 +202,7 @@ class _Expansion:
         file: The sweep file.
         name: The name of the case.
         case: The case.
-        folder: The folder of the sweep file.
+        folder: The folder of the sweep file; None without one.
         config: The config, from its file or from the case, with environment variables applied.
         problems: Problems are added here.
     """
@@ -205,7 +210,7 @@ class _Expansion:
     file: SweepFile
     name: str
     case: SweepCase
-    folder: Path
+    folder: Path | None
     config: Any
     problems: list[Problem]
     _configs: dict[str, Config] = field(default_factory=dict)
@@ -217,7 +222,7 @@ class _Expansion:
         if tree is None:
             return []
         common = self.file.model_dump(include={*_TRIAL}, exclude_none=True)
-        tree = {**common, **tree, "release": {"path": self.file.out}}
+        tree = {**common, **tree, "release": {"path": f"{CWD}{self.file.out}"}}
         for key, value in self.case.set.items():
             put(tree, key, value, f"{where}.set.{key}", self.problems)
         found = []
@@ -242,16 +247,18 @@ class _Expansion:
             return [{**grid, **own} if isinstance(grid, dict) else grid for grid in each]
         return common if own is None else own
 
-    def _base(self, where: str) -> tuple[dict[str, Any] | None, Path]:
+    def _base(self, where: str) -> tuple[dict[str, Any] | None, Path | None]:
         """The config of the case (None if it is not a mapping), and the folder of its paths."""
         file = self.case.config
-        home = (self.folder / file).parent if isinstance(file, str) else self.folder
+        home = Path(locate(file, self.folder)).parent if isinstance(file, str) else self.folder
         if not isinstance(self.config, Mapping):
             self.problems.append(Problem(f"{where}.config", "a config is a mapping of sections"))
             return None, home
         return {key: value for key, value in self.config.items() if key not in _IDLE}, home
 
-    def _point(self, tree: dict[str, Any], parameters: dict[str, Any], home: Path) -> Point | None:
+    def _point(
+        self, tree: dict[str, Any], parameters: dict[str, Any], home: Path | None
+    ) -> Point | None:
         problems: list[Problem] = []
         tree = copy_tree(tree, "", problems)
         for key, value in parameters.items():
@@ -273,7 +280,9 @@ class _Expansion:
         text = _identity(tree, changed, trial, config.attributes)
         return Point(self.name, parameters, config, trial, text, version)
 
-    def _parse(self, tree: dict[str, Any], home: Path, problems: list[Problem]) -> Config | None:
+    def _parse(
+        self, tree: dict[str, Any], home: Path | None, problems: list[Problem]
+    ) -> Config | None:
         text = json.dumps(tree, sort_keys=True, default=str)
         if text not in self._configs:
             found: list[Problem] = []
@@ -284,7 +293,7 @@ class _Expansion:
         return self._configs.get(text)
 
     def _version(
-        self, tree: dict[str, Any], trial: Trial, home: Path, problems: list[Problem]
+        self, tree: dict[str, Any], trial: Trial, home: Path | None, problems: list[Problem]
     ) -> Config | None:
         found: list[Problem] = []
         config = self._parse(tree, home, found)

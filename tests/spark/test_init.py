@@ -88,7 +88,7 @@ def test_what_columns_say_of_each_other(spark: SparkSession, tmp_path: Path) -> 
     assert by_name["pay"].tokens == {"-": 50}
     assert (by_name["pay"].parses_as, by_name["pay"].n_present) == ("int", 350)
     assert by_name["code"].tokens == {"-999": 66}
-    text = format_draft(make_draft(seen(path)))
+    text = format_draft(make_draft(seen(path)), Path())
     assert 'missing_tokens: ["?", "", "-"]' in text
     assert MARK not in text
 

@@ -283,7 +283,7 @@ class TestSweeps:
         (tmp_path / "people.yaml").write_text(yaml.safe_dump(config))
         for given in (config, "people.yaml"):
             [point] = parse_sweep(self.sweep(given), folder=tmp_path).points
-            assert point.config.source.path == "${PLAIN}"
+            assert point.config.source.path == str(tmp_path / "${PLAIN}")
 
     def test_unset_names_of_config_files(self, tmp_path: Path) -> None:
         found = self.problems(self.sweep("${NOT_SET_ANYWHERE}.yaml"), tmp_path)

@@ -1,5 +1,6 @@
 """Drafted configs: the guesses, and YAML that loads whatever the columns are called."""
 
+from os.path import normpath
 from pathlib import Path
 from typing import Any
 
@@ -33,10 +34,11 @@ def table(*columns: ColumnProfile, **more: Any) -> TableProfile:
 
 
 def draft(profile: TableProfile) -> str:
-    return format_draft(make_draft(profile))
+    return format_draft(make_draft(profile), Path())
 
 
 def loaded(profile: TableProfile, folder: Path) -> Config:
+    """As `anonlib init` in that folder drafts it, and as it is read again."""
     path = folder / "draft.yaml"
     path.write_text(draft(profile), encoding="utf-8")
     return load(path)
@@ -206,7 +208,7 @@ def test_no_text_of_the_table_makes_a_line_of_the_draft(tmp_path: Path, end: str
         notes=(f"noted {evil}",),
     )
     config, plain = loaded(profile, tmp_path), draft(table(AGE, column("blob"), column("hour")))
-    assert config.release.path == "out/people"
+    assert config.release.path == str(tmp_path / "out/people")
     extra = 2  # the note, and its place in the review
     assert len(draft(profile).splitlines()) == len(plain.splitlines()) + extra
 
@@ -279,7 +281,7 @@ def test_catalog_table(tmp_path: Path) -> None:
     profile = table(AGE, format="table", table="shop.people", path=None)
     config = loaded(profile, tmp_path)
     assert (config.source.format, config.source.table) == ("table", "shop.people")
-    assert config.release.path == "out/people"
+    assert config.release.path == str(tmp_path / "out/people")
 
 
 @pytest.mark.parametrize(
@@ -295,7 +297,21 @@ def test_catalog_table(tmp_path: Path) -> None:
     ],
 )
 def test_releases_lie_beside_their_sources(source: str, release: str, tmp_path: Path) -> None:
-    assert loaded(table(AGE, path=source), tmp_path).release.path == release
+    path = loaded(table(AGE, path=source), tmp_path).release.path
+    assert path == normpath(tmp_path / release)
+
+
+def test_a_draft_for_another_folder_names_the_same_places(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("conf").mkdir()
+    text = format_draft(make_draft(table(AGE, path="data/people.csv")), Path("conf"))
+    Path("conf/people.yaml").write_text(text)
+    monkeypatch.chdir("/")
+    config = load(tmp_path / "conf/people.yaml")
+    assert config.source.path == str(tmp_path / "data/people.csv")
+    assert config.release.path == str(tmp_path / "out/people")
 
 
 def test_secrets_are_named(tmp_path: Path) -> None:

@@ -18,9 +18,9 @@ TEXT = (files("anonlib.cli") / "example.yaml").read_text("utf-8")
 
 
 def test_its_config_is_of_its_table() -> None:
-    config = anonlib.parse(read_yaml(TEXT))
-    assert config.source.path == str(example.TABLE)
-    assert config.release.path.startswith(f"{example.FOLDER}/")
+    config = anonlib.parse(read_yaml(TEXT), folder=example.FOLDER)
+    assert config.source.path == str(example.TABLE.absolute())
+    assert config.release.path.startswith(f"{example.FOLDER.absolute()}/")
     assert config.review == ()
 
 

@@ -44,7 +44,7 @@ def test_enter_takes_every_guess(tmp_path: Path) -> None:
 
 def test_answers(tmp_path: Path) -> None:
     found, lines = answered("", "d", "q", "o", "x", "s", "customer_id", "1", "25")
-    (tmp_path / "c.yaml").write_text(format_draft(found))
+    (tmp_path / "c.yaml").write_text(format_draft(found, Path()))
     config = load(tmp_path / "c.yaml")
     roles = {name: str(attribute.role) for name, attribute in config.attributes.items()}
     assert roles == {
@@ -74,8 +74,8 @@ def test_later() -> None:
 
 def test_each_row_is_another_person() -> None:
     found, _ = answered("", "", "", "", "", "", "-", "")
-    assert "\none_row_per_person: true\n" in format_draft(found)
-    assert "Nothing unique" not in format_draft(found)
+    assert "\none_row_per_person: true\n" in format_draft(found, Path())
+    assert "Nothing unique" not in format_draft(found, Path())
     # a column that is released can't count persons
     found, _ = answered("", "q", "n", "", "", "", "", "?", "")
     assert (found.persons.unit, found.persons.column) == ((), None)

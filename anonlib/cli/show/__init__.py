@@ -308,7 +308,7 @@ def _describe_values(config: str, overrides: Sequence[str]) -> str:
 def local(path: str) -> str:
     """A local path without `file:`, relative if it is below the working directory. Other paths
     don't change."""
-    if not path.startswith("file:"):
+    if not path.startswith(("file:", "/")):
         return path
     bare = "/" + path.removeprefix("file:").lstrip("/")
     here = f"{Path.cwd()}/"

@@ -1,0 +1,90 @@
+"""Paths in configs: relative to the folder of the config's file, or to the working directory."""
+
+import os
+import re
+from collections.abc import Callable
+from pathlib import Path
+from posixpath import normpath
+from typing import Any
+
+#: The beginning of a path that is relative to the working directory of the run.
+CWD = "cwd:"
+#: The fields that are paths, as keys from the root of a config. * is any key, or any index.
+PATHS = (
+    ("source", "path"),
+    ("attributes", "*", "hierarchy"),
+    ("release", "path"),
+    ("release", "record"),
+    ("release", "ledger", "path"),
+    ("release", "ledger", "key_file"),
+    ("release", "backlog", "path"),
+    ("release", "backlog", "key_file"),
+    ("pseudonyms", "key_file"),
+    ("evaluate", "metrics"),
+    ("evaluate", "measures", "*", "source", "path"),
+    ("accountability", "runs"),
+    ("events",),
+)
+#: The same of a sweep file.
+SWEEP_PATHS = (
+    ("out",),
+    ("cases", "*", "config"),
+    *(("cases", "*", "config", *path) for path in PATHS),
+)
+_ROOTED = re.compile(r"/|[a-z][a-z0-9+.-]*:", re.IGNORECASE)
+
+
+def locate(path: str, folder: Path | None) -> str:
+    """Where a path of a config leads.
+
+    Args:
+        path: The path as written. An absolute one, and one with a scheme such as s3a:, stay.
+        folder: The folder of the config's file; None for a config without a file, whose paths are
+            relative to the working directory.
+    """
+    if path.startswith(CWD):
+        return path.removeprefix(CWD) or "."
+    if folder is None or not path or _ROOTED.match(path):
+        return path
+    return normpath((folder / path).absolute())
+
+
+def locate_all(tree: Any, folder: Path | None) -> Any:
+    """A config whose paths lead where `locate` says, as a new tree."""
+    return _map_paths(tree, (), lambda path: locate(path, folder))
+
+
+def from_shell(keys: tuple[str, ...], value: Any) -> Any:
+    """A value that stands in a command line, whose paths are relative to the working directory.
+
+    Args:
+        keys: The field, as keys from the root of a config or a sweep file.
+        value: The value of the field, which may have fields of its own.
+    """
+
+    def mark(path: str) -> str:
+        return f"{CWD}{path}" if path and not _ROOTED.match(path) else path
+
+    return _map_paths(value, keys, mark)
+
+
+def relate(path: str, folder: Path) -> str:
+    """A path that is relative to the working directory, for a config in another folder."""
+    return path if not path or _ROOTED.match(path) else os.path.relpath(path, folder)
+
+
+def _map_paths(value: Any, keys: tuple[str, ...], change: Callable[[str], str]) -> Any:
+    if isinstance(value, str):
+        return change(value) if _is_path(keys) else value
+    if isinstance(value, dict):
+        return {key: _map_paths(each, (*keys, str(key)), change) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_map_paths(each, (*keys, str(i)), change) for i, each in enumerate(value)]
+    return value
+
+
+def _is_path(keys: tuple[str, ...]) -> bool:
+    return any(
+        len(path) == len(keys) and all(p in ("*", k) for k, p in zip(keys, path, strict=True))
+        for path in PATHS + SWEEP_PATHS
+    )
