@@ -14,6 +14,7 @@ from pydantic import ValidationError
 from anonlib import registry
 from anonlib.config.checks import check_config
 from anonlib.config.environment import find_secret_variables, interpolate
+from anonlib.config.extension import guess_format
 from anonlib.config.model import NOT_A_NUMBER, Config, EvaluateSection, takes_number
 from anonlib.config.paths import locate, locate_all
 from anonlib.config.policies import build_policy, list_policies
@@ -120,6 +121,25 @@ def read_raw(path: str | Path, what: str = "config") -> Any:
 
     what: What the file is, for the error.
     """
+    try:
+        raw = _read(path, what)
+    except InputError:
+        if not _is_table(Path(path)):
+            raise
+        raw = None
+    if isinstance(raw, Mapping) or not _is_table(Path(path)):
+        return raw
+    raise InputError(
+        f"{what} {path}: this is a table; `anonlib init {path}` drafts a config for it"
+    )
+
+
+def _is_table(path: Path) -> bool:
+    """Whether there is a file of rows, by its name. A config may be JSON."""
+    return path.is_file() and guess_format(path.name) is not None
+
+
+def _read(path: str | Path, what: str) -> Any:
     try:
         with Path(path).open("rb") as file:
             data = file.read(MAX_BYTES + 1)
@@ -399,11 +419,13 @@ def _unless_implied(problems: Iterable[Problem], others: Sequence[Problem]) -> l
     """The problems that do not merely follow from earlier ones, which are `others`."""
     places = {_place(problem.where) for problem in others}
     wrong_attributes = any(place.startswith("attributes") for place in places)
+    wrong_measures = any(place.startswith("evaluate") for place in places)
     return [
         problem
         for problem in problems
         if _place(problem.where) not in places
         and not (wrong_attributes and _place(problem.where).startswith(_ON_ATTRIBUTES))
+        and not (wrong_measures and problem.where.startswith("gates"))
     ]
 
 

@@ -198,9 +198,10 @@ def _check_names(
             )
     missing = [name for name in attributes if name not in names]
     # A search in names for each of many would take long, and tell little.
-    others = [name for name in names if name not in attributes] if len(missing) <= 20 else []
+    searched = names if len(missing) <= 20 else []
+    others = [name for name in searched if name not in attributes]
     for name in missing:
-        near = did_you_mean(name, others)
+        near = did_you_mean(name, others) or did_you_mean(name, searched)
         yield Problem(f"attributes.{name}", f"the source has no such column{near}")
 
 

@@ -1,6 +1,7 @@
 """Config files, and anything that could be in one: only errors of ours come out."""
 
 import copy
+import json
 import re
 from contextlib import suppress
 from pathlib import Path
@@ -91,6 +92,20 @@ class TestFile:
         for path in (tmp_path / "nope.yaml", tmp_path):
             with pytest.raises(InputError, match="can't be read"):
                 load(path)
+
+    @pytest.mark.parametrize(
+        "name", ["people.csv", "people.tsv.gz", "people.parquet", "people.json"]
+    )
+    def test_a_table_is_no_config(self, tmp_path: Path, name: str) -> None:
+        """Short ones, which YAML reads as a text or a list, and those that it can't read."""
+        for content in (b"age,zip\n31,1000\n", b"\xff\x00", b'[{"age": 31}]', b"a" * 200_000):
+            (tmp_path / name).write_bytes(content)
+            with pytest.raises(InputError, match=r"this is a table; `anonlib init .*` drafts"):
+                load(tmp_path / name)
+
+    def test_a_config_may_be_json(self, tmp_path: Path) -> None:
+        (tmp_path / "c.json").write_text(json.dumps(GOOD))
+        assert load(tmp_path / "c.json").k == 10
 
     def test_configs_of_the_project(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("ANONLIB_DATA", "/data")

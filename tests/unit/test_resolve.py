@@ -361,3 +361,13 @@ def test_target_that_can_not_have_its_scale() -> None:
     assert problems(config(target(scale="nominal"), kernel=ByTarget()), nested) == [
         "column label: type map<string,int> can't be target; it can be insensitive or dropped"
     ]
+
+
+def test_a_missing_column_beside_one_of_nearly_its_name() -> None:
+    """A column without a role first, then one that has its role under its own name, too."""
+    misspelled = config({"agee": {"role": "drop"}})
+    assert "attributes.agee: the source has no such column; did you mean age?" in problems(
+        misspelled
+    )
+    near = problems(misspelled, Field("agees", "int", pa.int64()))
+    assert "attributes.agee: the source has no such column; did you mean agees?" in near
