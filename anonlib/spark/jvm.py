@@ -36,12 +36,19 @@ def remember_functions(spark: SparkSession) -> None:
 
 
 def java_class(spark: SparkSession, name: str) -> Any:
-    """A class by its full name, in one look-up.
+    """A class by its full name, in one look-up, once for each JVM.
 
     Attribute by attribute would be slow: each package is first looked for as a class, in every jar
     of Spark.
     """
-    return getattr(spark._jvm, name)
+    view: Any = spark._jvm
+    known: Any = vars(view).get(name)
+    if known is None:
+        known = getattr(view, name)
+        if isinstance(known, JavaClass):
+            known = _KnownClass(known._fqn, known._gateway_client)
+            setattr(view, name, known)
+    return known
 
 
 def none(spark: SparkSession) -> Any:

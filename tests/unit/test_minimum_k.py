@@ -109,10 +109,7 @@ class Session:
     def __init__(self, minimum: str):
         self.sparkContext = self
         self.conf: dict[str, str] = {}
-        self.minimum = minimum
-
-    def getConf(self) -> dict[str, str]:
-        return {PROPERTY: self.minimum}
+        self._conf = {PROPERTY: minimum}
 
 
 def test_a_sweep_is_refused_before_it_runs(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -107,9 +107,7 @@ class There:
         encryption = {sessions.ENCRYPTION: "true"}
         self.conf = Conf(**{**sessions.REQUIRED, **encryption, **changes})
         self.sparkContext = self
-
-    def getConf(self) -> Conf:
-        return self.conf
+        self._conf = self.conf
 
 
 @pytest.mark.parametrize("key", sessions.FIXED)
