@@ -26,6 +26,8 @@ R = TypeVar("R")
 #: No fast math: results must be those of the oracles to the last bit. The error model of numpy
 #: leaves out checks for division by zero.
 OPTIONS = {"cache": True, "nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
+#: The types of such constants.
+CONSTANTS = (numba.types.IntegerLiteral, numba.types.BooleanLiteral)
 
 
 def njit(function: Callable[P, R]) -> Callable[P, R]:
@@ -41,10 +43,28 @@ def njit(function: Callable[P, R]) -> Callable[P, R]:
     # numba fixes the place at decoration. Put back, so that other packages keep theirs.
     config.CACHE_DIR = str(cache_directory())
     try:
-        compiled: Callable[P, R] = jit(**options, no_cpython_wrapper=private)(function)
+        compiled: Any = jit(**options, no_cpython_wrapper=private)(function)
     finally:
         config.CACHE_DIR = before
-    return compiled
+    _forget_constants(compiled)
+    known: Callable[P, R] = compiled
+    return known
+
+
+def _forget_constants(core: Any) -> None:
+    """numba would compile a function again for each number or flag that a caller writes down."""
+    types: Any = numba.types
+    find = getattr(core, "get_call_template", None)
+    if find is None:  # NUMBA_DISABLE_JIT
+        return
+
+    def forget(type: Any) -> Any:
+        return types.unliteral(type) if isinstance(type, CONSTANTS) else type
+
+    def find_template(args: Any, kws: Any) -> Any:
+        return find(tuple(map(forget, args)), {name: forget(kws[name]) for name in kws})
+
+    core.get_call_template = find_template
 
 
 @cache
