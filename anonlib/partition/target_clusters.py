@@ -105,7 +105,8 @@ def _cluster(points: Block, n_clusters: int) -> Ints:
     """
     from anonlib.kernels.refine.descent import exchange
     from anonlib.kernels.refine.near import near_cells
-    from anonlib.kernels.refine.state import make_refine_state, make_steps
+    from anonlib.kernels.refine.state import make_refine_state
+    from anonlib.kernels.refine.step_list import make_steps
     from anonlib.partition._clusters_core import bisecting
 
     columns = (

@@ -15,7 +15,8 @@ from anonlib.kernels.mondrian import Mondrian
 from anonlib.kernels.refine import Refine
 from anonlib.kernels.refine.descent import make_batch, propose_steps, take
 from anonlib.kernels.refine.near import dissolve_near, near_cells
-from anonlib.kernels.refine.state import make_refine_state, make_steps, next_steps
+from anonlib.kernels.refine.state import make_refine_state, next_steps
+from anonlib.kernels.refine.step_list import make_steps
 from anonlib.local import cells
 from anonlib.table.block import Block
 from tests.oracles import between, holds
@@ -90,7 +91,7 @@ def test_the_best_step(block: Block) -> None:
     if slot < 0:
         assert gains[0] <= least
     else:
-        for expected, found, x, y in zip(gains, *listed, strict=False):
+        for expected, found, x, y in zip(gains, *listed[:3], strict=False):
             if x >= 0 or y >= 0:
                 assert found == pytest.approx(float(expected), rel=1e-6, abs=least)
     assert next_steps(state, near, seen, 1, 0, block.min_rows, listed) == -1, "looked at before"

@@ -1,6 +1,6 @@
 """Refine: lowers the loss of other kernels' cells by moving and swapping rows."""
 
-from typing import Annotated, Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from pydantic import (
@@ -55,8 +55,8 @@ class Refine(Kernel):
 
     Descent from the cells of several kernels, the best kept, and a search from there.
 
-    The loss is the sum, over the rows, of the squared distance from the centroid of the row's cell,
-    as for `mdav`. k is the block's `min_rows`.
+    With `loss: sse`, the loss is the sum, over the rows, of the squared distance from the centroid
+    of the row's cell, as for `mdav`. k is the block's `min_rows`.
 
     A step moves one row to another cell, or swaps two rows of two cells. It must lower the loss,
     and both cells must hold the models. Cells of 2k rows or more are split: the row farthest from
@@ -66,6 +66,13 @@ class Refine(Kernel):
     than the number of rows, a pass takes at most one step per cell, and tries only the best 4 steps
     of two cells. A step must gain at least 1e-9 of the distances from which it is computed. So the
     cells never lose more than those of any start.
+
+    With `loss: ncp`, it is the normalized certainty penalty, as the metric `ncp` measures it: the
+    sum, over the rows and columns, of the range of the cell / that of the table, or of the loss of
+    the lowest common ancestor in the hierarchy; without one, of (distinct values - 1) / (all values
+    - 1). Rows that are equal move together, as many as their cell can spare: a step transfers those
+    of one tuple, or swaps those of two. Near cells are those that gain most by such a transfer. A
+    large cell is split only where that gains, from the rows without which the penalty falls most.
 
     After a descent the near cells are found anew, and another one begins, while that lowers the
     loss by 0.1 % or more. Of cells with the same rows one is near, so that rows that repeat do not
@@ -98,6 +105,11 @@ class Refine(Kernel):
     )
     effort: int = Field(0, ge=0, le=10**9, description="upsets per cell of the search; 0 for none")
     passes: int = Field(100, ge=1, le=10**9, description="most passes over all cells in a descent")
+    loss: Literal["sse", "ncp"] = Field(
+        "sse",
+        description="what steps lower: `sse`, squared distances from the centroids; or `ncp`, the "
+        "normalized certainty penalty: the extents of released intervals, sets and nodes",
+    )
     n_neighbours: int = Field(
         16, ge=1, le=1000, description="number of nearest cells that a cell exchanges rows with"
     )
@@ -144,7 +156,7 @@ class Refine(Kernel):
         loss and the cells."""
         from anonlib.kernels.refine.near import dissolve_near, renew_near
 
-        work = _work(block, cell_id, self.n_neighbours)
+        work = _work(block, cell_id, self.n_neighbours, self.loss)
         state, before = work.state, np.inf
         while True:
             _descend(block, work, self.passes)
@@ -162,7 +174,7 @@ class Refine(Kernel):
         counts."""
         from anonlib.kernels.refine.upsets import upset_cells
 
-        state, near, last_search, _, _ = _work(block, cell_id, self.n_neighbours)
+        state, near, last_search, _, _ = _work(block, cell_id, self.n_neighbours, self.loss)
         slack = UPSET_SLACK * state.loss.sum() / (state.rows > 0).sum()
         random = np.array([SEED], np.uint64)
         return upset_cells(state, near, last_search, random, block.min_rows, self.effort, slack)
@@ -171,7 +183,7 @@ class Refine(Kernel):
         """The cells of the least loss that a search has seen whose steps the models judge."""
         from anonlib.kernels.refine.search import group_loss, take_back_groups, upset
 
-        work = _work(block, cell_id, self.n_neighbours)
+        work = _work(block, cell_id, self.n_neighbours, self.loss)
         best, least = cell_id, work.state.loss.sum()
         random, order = np.array([SEED], np.uint64), np.zeros_like(work.state.rows)
         n_upsets = self.effort * len(order)
@@ -179,7 +191,7 @@ class Refine(Kernel):
         while done < n_upsets:
             n_rounds += 1
             if n_rounds % REFRESH == 0:
-                work = _work(block, cell_id, self.n_neighbours)
+                work = _work(block, cell_id, self.n_neighbours, self.loss)
             state, last_change = work.state, work.state.last_change.copy()
             before = upset(state, work.near, random, order)
             _descend(block, work, self.passes)
@@ -211,14 +223,30 @@ class Work(NamedTuple):
     batch: Any
 
 
-def _work(block: Block, cell_id: Ints, n_neighbours: int) -> Work:
+def make_state(block: Block, cell_id: Ints, loss: str, c: int | None = None) -> Any:
+    """The `RefineState` of a block's cells, with room for c cells: if None, for all that there can
+    be."""
+    from anonlib.kernels.refine.extents import make_extents
+    from anonlib.kernels.refine.state import fill_refine_state
+
+    c = block.n // block.min_rows if c is None else c
+    numeric, nominal = writable_contiguous(block.numeric), writable_contiguous(block.nominal)
+    sizes = block.n_categories.astype(np.int64)
+    extents = None
+    if loss == "ncp":
+        values = np.concatenate([numeric, nominal.astype(np.float64)], axis=1)
+        trees = block.trees or (None,) * len(sizes)
+        extents = make_extents(values, block.widths, sizes, trees, block.tuples.id, c)
+    return fill_refine_state(numeric, nominal, sizes, cell_id, c, extents)
+
+
+def _work(block: Block, cell_id: Ints, n_neighbours: int, loss: str) -> Work:
     from anonlib.kernels.refine.descent import make_batch
     from anonlib.kernels.refine.near import near_cells
-    from anonlib.kernels.refine.state import make_refine_state, make_steps
+    from anonlib.kernels.refine.step_list import make_steps
 
-    c = block.n // block.min_rows
-    numeric, nominal = writable_contiguous(block.numeric), writable_contiguous(block.nominal)
-    state = make_refine_state(numeric, nominal, writable_contiguous(block.n_categories), cell_id, c)
+    state = make_state(block, cell_id, loss)
+    c = len(state.rows)
     near = near_cells(state, min(n_neighbours, c))
     judged = not block.counts_rows_only
     batch = make_batch(block.n, c, OPTIONS) if judged else None

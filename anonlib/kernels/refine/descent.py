@@ -10,15 +10,16 @@ import numpy as np
 
 from anonlib.arrays import Bools, Codes, Ints
 from anonlib.compiled import njit
+from anonlib.kernels.refine.extents import are_copies, part_penalty
+from anonlib.kernels.refine.row_lists import FREE, RefineState
 from anonlib.kernels.refine.state import (
-    FREE,
-    RefineState,
-    Steps,
-    apart,
     change,
+    move_copies,
     move_row,
     next_steps,
+    row_distance,
 )
+from anonlib.kernels.refine.step_list import LEAST, Steps
 
 
 @njit
@@ -56,9 +57,9 @@ def exchange(state: RefineState, near: Ints, last_search: Codes, k: int, steps: 
 def _take_best(state: RefineState, a: int, b: int, steps: Steps) -> None:
     """Takes the first step in the list, which is the best step between two cells."""
     if steps.leaves[0] >= 0:
-        move_row(state, steps.leaves[0], b)
+        move_copies(state, steps.leaves[0], steps.n_out[0], b)
     if steps.comes[0] >= 0:
-        move_row(state, steps.comes[0], a)
+        move_copies(state, steps.comes[0], steps.n_in[0], a)
     change(state, a, b)
 
 
@@ -71,6 +72,8 @@ def _split_large(state: RefineState, near: Ints, last_search: Codes, k: int) -> 
             if new < 0:
                 break
             mark_nearest(state, farthest_row(state, cell), k)
+            if not gains_by_split(state, cell):
+                break
             split_cell(state, cell, new)
             settle(state, near, last_search, cell, new)
 
@@ -111,7 +114,7 @@ def mark_nearest(state: RefineState, center: int, k: int) -> None:
     first = state.first[state.cell[center]]
     row = first
     while row >= 0:
-        state.lean[row] = apart(state.numeric, state.nominal, center, row)
+        state.lean[row] = row_distance(state, center, row)
         row = state.after[row]
     state.lean[center] = -1.0
     for _ in range(k - 1):
@@ -122,6 +125,21 @@ def mark_nearest(state: RefineState, center: int, k: int) -> None:
                 best, least = row, state.lean[row]
             row = state.after[row]
         state.lean[best] = -1.0
+
+
+@njit
+def gains_by_split(state: RefineState, cell: int) -> bool:
+    """Whether the loss falls if the marked rows (see `mark_nearest`) leave. Squares always do, or
+    stay as they are."""
+    if not state.by_penalty:
+        return True
+    x, n, out, row = state.extents, state.rows[cell], 0, state.first[cell]
+    while row >= 0:
+        out += state.lean[row] < 0.0
+        row = state.after[row]
+    loss = out * part_penalty(x, state.after, state.lean, state.first[cell], True)
+    loss += (n - out) * part_penalty(x, state.after, state.lean, state.first[cell], False)
+    return bool(loss < (1.0 - LEAST) * state.loss[cell])
 
 
 @njit
@@ -210,6 +228,8 @@ def propose_steps(
         if new >= 0 and batch.size[N_ROWS] + state.rows[a] <= len(batch.row):
             batch.last_split[a] = state.clock[0]
             mark_nearest(state, farthest_row(state, a), k)
+            if not gains_by_split(state, a):
+                continue
             _add(state, batch, a, new)
             state.group[a], state.group[new] = ~state.group[a], ~state.group[new]
     for a in range(len(state.rows)):
@@ -243,16 +263,30 @@ def _add_steps(state: RefineState, batch: Batch, a: int, b: int, steps: Steps) -
     """Adds the steps between two cells to the batch, while there is room."""
     rows = state.rows[a] + state.rows[b]
     for i in range(_count_steps(steps)):
-        leaves, comes = steps.leaves[i], steps.comes[i]
         if batch.size[N_ROWS] + rows > len(batch.row):
             break
-        for cell in (a, b):
-            row = state.first[cell]
-            while row >= 0:
-                # -1 marks the rows of the second cell, as in mark_nearest.
-                state.lean[row] = -1.0 if (cell == b) != (row in (leaves, comes)) else 0.0
-                row = state.after[row]
+        _mark_side(state, a, 0.0, steps.leaves[i], steps.n_out[i])
+        _mark_side(state, b, -1.0, steps.comes[i], steps.n_in[i])
         _add(state, batch, a, b)
+
+
+@njit
+def _mark_side(state: RefineState, cell: int, stays: float, mover: int, n: int) -> None:
+    """Sets `lean` of the rows of a cell: -1 marks those that would be in the second cell, as in
+    `mark_nearest`. `mover` and n - 1 other copies of it change sides; -1 for none."""
+    row = state.first[cell]
+    while row >= 0:
+        state.lean[row] = stays
+        row = state.after[row]
+    if mover < 0:
+        return
+    state.lean[mover] = -1.0 - stays
+    row = state.first[cell] if n > 1 else -1
+    while row >= 0 and n > 1:
+        if row != mover and are_copies(state.extents, row, mover):
+            state.lean[row] = -1.0 - stays
+            n -= 1
+        row = state.after[row]
 
 
 @njit

@@ -6,9 +6,9 @@ from anonlib.arrays import Codes, Floats, Ints
 from anonlib.compiled import njit, sort
 from anonlib.kernels._kd_tree import fill_leaves, make_leaves
 from anonlib.kernels._search import find_nearest, make_nearest
+from anonlib.kernels.refine.extent_steps import find_extent_places, near_by_gain
+from anonlib.kernels.refine.row_lists import RefineState
 from anonlib.kernels.refine.state import (
-    LEAST,
-    RefineState,
     change,
     clear,
     count_categories,
@@ -17,6 +17,7 @@ from anonlib.kernels.refine.state import (
     gather,
     move_row,
 )
+from anonlib.kernels.refine.step_list import LEAST
 
 
 @njit
@@ -30,8 +31,11 @@ def near_cells(state: RefineState, room: int) -> Ints:
     one is near some cell.
 
     The distance is between two points: the means of the numeric columns, and the most frequent
-    category of each nominal column.
+    category of each nominal column. By the normalized certainty penalty, near cells are others
+    (`near_by_gain`).
     """
+    if state.by_penalty:
+        return near_by_gain(state.extents, state, room)
     near = np.full((len(state.rows), room), -1)
     cells = np.flatnonzero(state.rows)
     points = _centroids(state, cells)
@@ -130,15 +134,18 @@ def dissolve_near(state: RefineState, near: Ints) -> bool:
     centroids. Returns whether there was one.
 
     The loss falls by at least the loss of the cell less the squared distances of its rows from
-    these centroids, since the centroids of larger cells fit their rows even better. Other models
-    than those of rows alone are not looked at.
+    these centroids, since the centroids of larger cells fit their rows even better. By the
+    normalized certainty penalty, a cell is dissolved to see how much it gains. Other models than
+    those of rows alone are not looked at.
     """
     found = False
     for a in range(len(state.rows)):
         if state.rows[a] == 0:
             continue
         away = find_places(state, near, a)
-        if loses_less(state, state.rows[a], state.loss[a], away):
+        if state.by_penalty:
+            found |= away < np.inf and _dissolve_gaining(state, a)
+        elif loses_less(state, state.rows[a], state.loss[a], away):
             empty_cell(state, a)
             found = True
         else:
@@ -159,7 +166,13 @@ def loses_less(state: RefineState, rows: int, before: float, after: float) -> bo
 @njit
 def find_places(state: RefineState, near: Ints, a: int) -> float:
     """Finds the nearest centroid of a near cell of the same group for each row of a cell: `lean`
-    is that cell, `own` the squared distance. Returns the sum of these; inf if no cell is near."""
+    is that cell, `own` the squared distance. Returns the sum of these; inf if no cell is near.
+
+    By the normalized certainty penalty, it is the cell whose loss grows least by the copies of the
+    row alone, and what it grows by.
+    """
+    if state.by_penalty:
+        return find_extent_places(state.extents, state, near, a)
     row = state.first[a]
     while row >= 0:
         state.own[row] = np.inf
@@ -191,3 +204,32 @@ def empty_cell(state: RefineState, a: int) -> None:
         into = int(state.lean[row])
         move_row(state, row, into)
         change(state, a, into)
+
+
+@njit
+def _dissolve_gaining(state: RefineState, a: int) -> bool:
+    """Dissolves a cell by the places that `find_places` found, and takes it back unless that lowers
+    the loss. Returns whether it does."""
+    n, row, place = state.rows[a], state.first[a], 0
+    rows, into = np.empty(n, np.int64), np.empty(n, np.int64)
+    while row >= 0:
+        rows[place], into[place] = row, int(state.lean[row])
+        row = state.after[row]
+        place += 1
+    cells = np.unique(into)
+    before, size = state.loss[a], n
+    for cell in cells:
+        before += state.loss[cell]
+        size += state.rows[cell]
+    clock, last_change = state.clock[0], state.last_change[cells]
+    changed = state.last_change[a]
+    empty_cell(state, a)
+    if loses_less(state, size, before, state.loss[cells].sum()):
+        return True
+    for place in range(n):
+        move_row(state, rows[place], a)
+    for cell in cells:
+        describe_cell(state, cell)
+    describe_cell(state, a)
+    state.clock[0], state.last_change[cells], state.last_change[a] = clock, last_change, changed
+    return False

@@ -10,9 +10,8 @@ import numpy as np
 
 from anonlib.arrays import Bools, Floats, Ints
 from anonlib.compiled import njit
+from anonlib.kernels.refine.row_lists import FREE, RefineState
 from anonlib.kernels.refine.state import (
-    FREE,
-    RefineState,
     change,
     describe_cell,
     move_row,

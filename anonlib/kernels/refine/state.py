@@ -11,73 +11,30 @@ taken before the step:
   times (1 / n + 1 / m).
 """
 
-from typing import NamedTuple
-
 import numpy as np
 
 from anonlib.arrays import Codes, Floats, Ints
 from anonlib.compiled import njit
-
-#: The group of free cells.
-FREE = 2**40
-
-
-class RefineState(NamedTuple):
-    """n rows in at most c cells. A cell without rows is free.
-
-    The rows of a cell are a linked list: first[cell], after[first[cell]], ..., -1.
-
-    Attributes:
-        numeric: float64[n, p]. The numeric columns.
-        nominal: int32[n, q]. The codes of the nominal columns.
-        cell: int64[n]. The cell of each row.
-        after: int64[n]. The next row of the same cell; -1 after the last.
-        own: float64[n]. The squared distance of each row from the centroid of its cell.
-        lean: float64[n]. Scratch: a number for each row and one other cell.
-        first: int64[c]. The first row of each cell; -1 without rows.
-        rows: int64[c]. The rows of each cell.
-        total: float64[c, p]. Sums of the numeric columns.
-        mean: float64[c, p]. Means of the numeric columns.
-        spread: float64[c]. The sum, over the nominal columns, of (1 + the sum of squared shares)
-            / 2.
-        radius: float64[c]. The largest `own` in each cell.
-        loss: float64[c]. The sum of `own` over each cell.
-        last_change: int64[c]. clock[0] at the last change of each cell.
-        clock: int64[1]. The number of changes so far.
-        group: int64[c]. The group of each cell. Rows move only between cells of one group.
-        center: int64[c]. center[g] is the cell around which group g was made.
-        tally: int64. Scratch: rows by category. Column h begins at start[h].
-        start: int64[q + 1]. See `tally`.
-        blur: float64[1]. A bound above the rounding error of a distance from a centroid.
-    """
-
-    numeric: Floats
-    nominal: Codes
-    cell: Ints
-    after: Ints
-    own: Floats
-    lean: Floats
-    first: Ints
-    rows: Ints
-    total: Floats
-    mean: Floats
-    spread: Floats
-    radius: Floats
-    loss: Floats
-    last_change: Ints
-    clock: Ints
-    group: Ints
-    center: Ints
-    tally: Ints
-    start: Ints
-    blur: Floats
+from anonlib.kernels.refine.extent_steps import find_extent_steps
+from anonlib.kernels.refine.extents import Extents, are_copies, describe_extents, pair_penalty
+from anonlib.kernels.refine.row_lists import FREE, RefineState
+from anonlib.kernels.refine.step_list import LEAST, Steps, clear_steps, offer_step
 
 
 @njit
 def make_refine_state(
     numeric: Floats, nominal: Codes, n_categories: Ints, cell: Ints, c: int
 ) -> RefineState:
-    """The state of rows in the given cells, 0..c-1, as one group. Cost O(n (p + q))."""
+    """The state of rows in the given cells, 0..c-1, as one group, for the loss of squared
+    distances. Cost O(n (p + q))."""
+    return fill_refine_state(numeric, nominal, n_categories, cell, c, None)
+
+
+@njit
+def fill_refine_state(
+    numeric: Floats, nominal: Codes, n_categories: Ints, cell: Ints, c: int, extents: Extents | None
+) -> RefineState:
+    """The state as `make_refine_state` makes it, with extents."""
     n, p, q = len(cell), numeric.shape[1], nominal.shape[1]
     start = np.zeros(q + 1, np.int64)
     for h in range(q):
@@ -103,6 +60,8 @@ def make_refine_state(
         np.zeros(start[q], np.int64),
         start,
         np.zeros(1),
+        extents is not None,
+        extents,
     )
     largest = 0.0
     for row in range(n - 1, -1, -1):
@@ -110,7 +69,7 @@ def make_refine_state(
         for j in range(p):
             largest = max(largest, abs(numeric[row, j]))
     # The error of a mean is at most 2**-53 of the largest value; of a sum of p squares, p times it.
-    state.blur[0] = 2.0**-49 * p * largest
+    state.blur[0] = 0.0 if state.by_penalty else 2.0**-49 * p * largest
     for i in range(c):
         describe_cell(state, i)
     gather(state)
@@ -164,6 +123,10 @@ def change(state: RefineState, a: int, b: int) -> None:
 @njit
 def describe_cell(state: RefineState, cell: int) -> None:
     """Computes `mean`, `spread`, `radius` and `loss` of a cell, and `own` of its rows."""
+    if state.by_penalty:
+        penalty = describe_extents(state.extents, state.after, state.own, state.first[cell], cell)
+        state.loss[cell] = penalty * state.rows[cell]
+        return
     numeric, mean, own, after = state.numeric, state.mean, state.own, state.after
     p, n, first = numeric.shape[1], state.rows[cell], state.first[cell]
     for j in range(p):
@@ -254,30 +217,6 @@ def from_centroid(state: RefineState, row: int, cell: int) -> float:
     return result
 
 
-#: The least gain of a step, as a share of the squared distances from which it is computed.
-LEAST = 1e-9
-
-
-class Steps(NamedTuple):
-    """The best steps between two cells, best first.
-
-    Attributes:
-        gain: float64[room]. The gain of each step.
-        leaves: int64[room]. The row that moves from the first cell to the second; -1 for none.
-        comes: int64[room]. The row that moves from the second cell to the first; -1 for none.
-    """
-
-    gain: Floats
-    leaves: Ints
-    comes: Ints
-
-
-@njit
-def make_steps(room: int) -> Steps:
-    """An empty list for `room` steps."""
-    return Steps(np.zeros(room), np.full(room, -1), np.full(room, -1))
-
-
 @njit
 def next_steps(
     state: RefineState, near: Ints, last_search: Codes, a: int, slot: int, k: int, steps: Steps
@@ -303,14 +242,16 @@ def next_steps(
         if b < 0 or group[a] != group[b] or max(changed[a], changed[b]) <= last_search[a, t]:
             continue
         _mark(near, last_search, a, t, now)
-        if rows[b] == 0:
+        if rows[b] == 0 or state.by_penalty:
+            if find_extent_steps(state.extents, state, a, b, k, steps):
+                return t
             continue
         between, both = _between(mean, a, b), 1.0 / rows[a] + 1.0 / rows[b]
         least = _least(between, radius[a], radius[b], blur)
         swaps = _most(between, radius[a], radius[b], both) > least
         if not swaps and rows[a] == k and rows[b] == k:
             continue
-        _clear(steps, least)
+        clear_steps(steps, least)
         most = _lean(numeric, mean, after, own, lean, first[a], b)
         _lean(numeric, mean, after, own, lean, first[b], a)
         if nominal.shape[1] > 0:
@@ -371,14 +312,6 @@ def _most(between: float, radius: float, other: float, both: float) -> float:
 
 
 @njit
-def _clear(steps: Steps, least: float) -> None:
-    """Empties the list. Steps that are then added must gain more than `least`."""
-    for i in range(len(steps.gain)):
-        steps.gain[i] = least
-        steps.leaves[i] = steps.comes[i] = -1
-
-
-@njit
 def _lean(
     numeric: Floats, mean: Floats, after: Ints, own: Floats, lean: Floats, row: int, cell: int
 ) -> float:
@@ -420,7 +353,7 @@ def _transfers(
     while row >= 0:
         gain = left * own[row] - entered * (own[row] - lean[row])
         if gain > steps.gain[-1]:
-            mover[_offer(steps, gain)] = row
+            mover[offer_step(steps, gain)] = row
         row = after[row]
 
 
@@ -452,7 +385,7 @@ def _swaps(
             if gain + 2.0 * both * (own[other] + distance) > least:
                 gain += both * apart(numeric, nominal, row, other)
                 if gain > least:
-                    place = _offer(steps, gain)
+                    place = offer_step(steps, gain)
                     steps.leaves[place], steps.comes[place] = other, row
                     least = steps.gain[-1]
             other = after[other]
@@ -472,13 +405,23 @@ def apart(numeric: Floats, nominal: Codes, row: int, other: int) -> float:
 
 
 @njit
-def _offer(steps: Steps, gain: float) -> int:
-    """Makes room for a step that gains more than the last one. Returns its place."""
-    i = len(steps.gain) - 1
-    while i > 0 and steps.gain[i - 1] < gain:
-        steps.gain[i] = steps.gain[i - 1]
-        steps.leaves[i], steps.comes[i] = steps.leaves[i - 1], steps.comes[i - 1]
-        i -= 1
-    steps.gain[i] = gain
-    steps.leaves[i] = steps.comes[i] = -1
-    return i
+def row_distance(state: RefineState, row: int, other: int) -> float:
+    """The squared distance between two rows, or the penalty of a cell of both."""
+    if state.by_penalty:
+        return pair_penalty(state.extents, row, other)
+    return apart(state.numeric, state.nominal, row, other)
+
+
+@njit
+def move_copies(state: RefineState, row: int, n: int, cell: int) -> None:
+    """Moves a row and n - 1 other copies of it to another cell. The caller must then call
+    `change`."""
+    source = state.cell[row]
+    move_row(state, row, cell)
+    other = state.first[source] if n > 1 else -1
+    while other >= 0 and n > 1:
+        following = state.after[other]
+        if are_copies(state.extents, other, row):
+            move_row(state, other, cell)
+            n -= 1
+        other = following

@@ -10,19 +10,24 @@ import numpy as np
 
 from anonlib.arrays import Bools, Codes, Floats, Ints
 from anonlib.compiled import njit
-from anonlib.kernels.refine.descent import farthest_row, mark_nearest, settle
+from anonlib.kernels.refine.descent import (
+    farthest_row,
+    gains_by_split,
+    mark_nearest,
+    settle,
+)
+from anonlib.kernels.refine.extents import are_copies
 from anonlib.kernels.refine.near import find_places, loses_less, renew_near
+from anonlib.kernels.refine.row_lists import RefineState
 from anonlib.kernels.refine.search import draw
 from anonlib.kernels.refine.state import (
-    RefineState,
-    Steps,
-    apart,
     change,
     describe_cell,
-    make_steps,
     move_row,
     next_steps,
+    row_distance,
 )
+from anonlib.kernels.refine.step_list import Steps, make_steps
 
 #: The share of upsets that only dissolve a cell. The others make a new cell, which gains more.
 ONLY_DISSOLVED = 0.25
@@ -206,7 +211,7 @@ def _find_nearest(
     """Sets `upset.nearest` to a row of cell `a` and the k - 1 nearest rows of this cell and the
     near ones. Squared distances are first multiplied by random numbers between 1 and 2."""
     nearest, distance = upset.nearest, upset.distance
-    numeric, nominal, after = state.numeric, state.nominal, state.after
+    after = state.after
     distance[:] = np.inf
     for t in range(-1, near.shape[1]):
         cell = a if t < 0 else near[a, t]
@@ -214,7 +219,7 @@ def _find_nearest(
         while row >= 0:
             away = -1.0
             if row != center:
-                away = apart(numeric, nominal, center, row) * (1.0 + draw(random))
+                away = row_distance(state, center, row) * (1.0 + draw(random))
             if away < distance[k - 1]:
                 i = k - 1
                 while i > 0 and distance[i - 1] > away:
@@ -237,29 +242,30 @@ def _descend(
         size[N_WAITING] -= 1
         upset.waits[a] = False
         if state.rows[a] >= 2 * k and size[N_FREE] > 0:
-            _split(state, near, last_search, upset, a, k)
-            continue
+            mark_nearest(state, farthest_row(state, a), k)
+            if gains_by_split(state, a):
+                _split(state, near, last_search, upset, a)
+                continue
         slot = 0 if state.rows[a] > 0 else -1
         while slot >= 0 and size[N_MOVES] + 2 <= len(upset.row):
             slot = next_steps(state, near, last_search, a, slot, k, steps)
             if slot >= 0:
                 b = near[a, slot]
+                if size[N_MOVES] + steps.n_out[0] + steps.n_in[0] > len(upset.row):
+                    return
                 if steps.leaves[0] >= 0:
-                    _move(state, upset, steps.leaves[0], b)
+                    _move_copies(state, upset, steps.leaves[0], steps.n_out[0], b)
                 if steps.comes[0] >= 0:
-                    _move(state, upset, steps.comes[0], a)
+                    _move_copies(state, upset, steps.comes[0], steps.n_in[0], a)
                 change(state, a, b)
                 _wait(upset, a)
                 _wait(upset, b)
 
 
 @njit
-def _split(
-    state: RefineState, near: Ints, last_search: Codes, upset: Upset, cell: int, k: int
-) -> None:
-    """Makes a cell of the row that is farthest from the centroid and its k - 1 nearest rows."""
+def _split(state: RefineState, near: Ints, last_search: Codes, upset: Upset, cell: int) -> None:
+    """Makes a cell of the marked rows (see `mark_nearest`)."""
     new = upset.free[upset.size[N_FREE] - 1]
-    mark_nearest(state, farthest_row(state, cell), k)
     row = state.first[cell]
     while row >= 0:
         following = state.after[row]
@@ -282,6 +288,20 @@ def _move(state: RefineState, upset: Upset, row: int, cell: int) -> None:
     upset.row[moves], upset.source[moves] = row, source
     upset.size[N_MOVES] = moves + 1
     _move_freely(state, upset, row, cell)
+
+
+@njit
+def _move_copies(state: RefineState, upset: Upset, row: int, n: int, cell: int) -> None:
+    """Moves a row and n - 1 other copies of it, as `_move`."""
+    source = state.cell[row]
+    _move(state, upset, row, cell)
+    other = state.first[source] if n > 1 else -1
+    while other >= 0 and n > 1:
+        following = state.after[other]
+        if are_copies(state.extents, other, row):
+            _move(state, upset, other, cell)
+            n -= 1
+        other = following
 
 
 @njit
