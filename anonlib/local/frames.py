@@ -1,5 +1,6 @@
 """Tables of pandas, polars and other libraries as Arrow tables, and back."""
 
+import os
 import sys
 from collections import Counter
 from collections.abc import Collection
@@ -93,6 +94,11 @@ def _read_stream(data: Any) -> pa.Table:
             return pa.table(data)
     except (pa.ArrowException, TypeError):  # of a single column, for example
         pass
+    if isinstance(data, str | os.PathLike):
+        raise InputError(
+            "data: the path of a table is no table; read it first, such as with pandas.read_csv or "
+            "pandas.read_parquet, or release it by a config: `anonlib init` drafts one"
+        )
     raise InputError(
         f"data: a {type(data).__name__} is no table; give a pandas, polars or Arrow table, or a "
         "Spark DataFrame (of a lazy table, call .collect() first)"

@@ -529,6 +529,9 @@ class TestWhatIsRefused:
         for data in ([1, 2], pl.Series([1]), pa.chunked_array([[1]])):
             with pytest.raises(InputError, match="is no table"):
                 released(data)
+        for path in ("people.csv", Path("people.csv")):
+            with pytest.raises(InputError, match="the path of a table is no table; read it first"):
+                released(path)
         with pytest.raises(InputError, match="data: has no rows"):
             released(people().iloc[:0])
         with pytest.raises(InputError, match="LazyFrame is no table"):
