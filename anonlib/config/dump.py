@@ -9,12 +9,15 @@ from pydantic import BaseModel
 
 from anonlib import registry
 from anonlib.config.model import Config
+from anonlib.config.paths import from_shell
 from anonlib.config.policies import Policy, spec_of
 
 
 def format_config(config: Config) -> str:
-    """The config as YAML, without fields that have their defaults."""
-    return str(yaml.safe_dump(_plain(config), sort_keys=False, allow_unicode=True))
+    """The config as YAML, without fields that have their defaults. Its relative paths, which are
+    of the working directory, say so: the text may become a file anywhere."""
+    tree = from_shell((), _plain(config))
+    return str(yaml.safe_dump(tree, sort_keys=False, allow_unicode=True))
 
 
 def _plain(value: Any) -> Any:

@@ -55,7 +55,7 @@ def locate_all(tree: Any, folder: Path | None) -> Any:
 
 
 def from_shell(keys: tuple[str, ...], value: Any) -> Any:
-    """A value that stands in a command line, whose paths are relative to the working directory.
+    """A value whose paths are relative to the working directory, as in a command line, for a file.
 
     Args:
         keys: The field, as keys from the root of a config or a sweep file.

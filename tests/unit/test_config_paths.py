@@ -8,6 +8,7 @@ import pytest
 import yaml
 from pydantic import BaseModel
 
+from anonlib.config.dump import format_config
 from anonlib.config.model import Config
 from anonlib.config.paths import PATHS, SWEEP_PATHS, locate, relate
 from anonlib.config.policies import list_policies
@@ -211,3 +212,13 @@ def test_measures_with_a_source_are_known() -> None:
         "population",
     }
     assert parse(good()).release.path == good()["release"]["path"]
+
+
+def test_a_config_in_hand_can_be_saved_anywhere(tmp_path: Path) -> None:
+    """Its relative paths are of the working directory, whatever folder its file comes to lie in."""
+    config = parse(good())
+    (tmp_path / "c.yaml").write_text(format_config(config))
+    assert load(tmp_path / "c.yaml") == config
+    file = written(tmp_path / "conf", "a")
+    (tmp_path / "d.yaml").write_text(format_config(load(file)))
+    assert load(tmp_path / "d.yaml") == load(file)

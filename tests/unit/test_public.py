@@ -22,11 +22,11 @@ from anonlib.sweeps.file import as_sweep
 
 VERBS = ["audit", "certify", "check", "evaluate", "release", "report", "sweep", "verify"]
 CONFIG: dict[str, Any] = {
-    "source": {"format": "csv", "path": "people.csv"},
+    "source": {"format": "csv", "path": "/data/people.csv"},
     "attributes": {"age": {"role": "quasi_identifier", "scale": "continuous"}},
     "one_row_per_person": True,
     "privacy": {"models": [{"type": "k_anonymity", "k": 3}]},
-    "release": {"path": "out/people"},
+    "release": {"path": "/out/people"},
 }
 
 
