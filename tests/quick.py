@@ -11,19 +11,16 @@ INTERPRETED = {
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }
 #: Nor is what helps large tables, or against broken disks, worth its cost in so many small ones:
-#: plans that change while they run, and checksums of Delta's log, Delta's own and Hadoop's; for the
-#: first of these, a commit would list all files of the table.
+#: plans that change while they run, and checksums of Delta's log, Delta's own and Hadoop's.
 BARE = {
     "spark.sql.adaptive.enabled": "false",
     "spark.databricks.delta.writeChecksumFile.enabled": "false",
-    "spark.databricks.delta.allFilesInCrc.enabled": "false",
     "spark.hadoop.fs.AbstractFileSystem.file.impl": "org.apache.hadoop.fs.local.RawLocalFs",
 }
 #: All of these as users have them, for a session that runs.
 USUAL = {
     "spark.sql.adaptive.enabled": "true",
     "spark.databricks.delta.writeChecksumFile.enabled": "true",
-    "spark.databricks.delta.allFilesInCrc.enabled": "true",
     "fs.AbstractFileSystem.file.impl": "org.apache.hadoop.fs.local.LocalFs",
 }
 COMPILED = {
