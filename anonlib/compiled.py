@@ -26,7 +26,7 @@ R = TypeVar("R")
 #: No fast math: results must be those of the oracles to the last bit. The error model of numpy
 #: leaves out checks for division by zero.
 OPTIONS = {"cache": True, "nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
-#: The types of such constants.
+#: The types of numbers and flags that a compiled caller writes down.
 CONSTANTS = (numba.types.IntegerLiteral, numba.types.BooleanLiteral)
 
 
@@ -43,16 +43,19 @@ def njit(function: Callable[P, R]) -> Callable[P, R]:
     # numba fixes the place at decoration. Put back, so that other packages keep theirs.
     config.CACHE_DIR = str(cache_directory())
     try:
-        compiled: Any = jit(**options, no_cpython_wrapper=private)(function)
+        compiled: Callable[P, R] = jit(**options, no_cpython_wrapper=private)(function)
     finally:
         config.CACHE_DIR = before
     _forget_constants(compiled)
-    known: Callable[P, R] = compiled
-    return known
+    return compiled
 
 
 def _forget_constants(core: Any) -> None:
-    """numba would compile a function again for each number or flag that a caller writes down."""
+    """Makes callers find a function by the types of its arguments alone.
+
+    numba would compile it again for each number or flag that a caller writes down. It asks
+    `get_call_template` of the function, which is an internal of numba's.
+    """
     types: Any = numba.types
     find = getattr(core, "get_call_template", None)
     if find is None:  # NUMBA_DISABLE_JIT

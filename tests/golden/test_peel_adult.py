@@ -74,3 +74,16 @@ def test_2_diversity_without_suppression(adult: Any) -> None:
     assert np.bincount(ids).min() >= 10
     assert adult[0].groupby(ids)["salary-class"].nunique().min() == 2
     assert ncp(adult, ids) < 0.75 * ARX_DIVERSE
+
+
+@pytest.mark.parametrize(("start", "known"), [("peel", 0.0712), ("mondrian", 0.0888)])
+def test_refined_by_what_is_measured(adult: Any, start: str, known: float) -> None:
+    """By the penalty, the cells of others lose less; by squares, those of `peel` lose more."""
+    table, hierarchies = adult
+    given: Any = {"scales": dict.fromkeys(COLUMNS, "nominal"), "hierarchies": hierarchies}
+    before = ncp(adult, cells(table, start, 10, **given))
+    after = ncp(adult, cells(table, "refine", 10, start=start, loss="ncp", **given))
+    assert 0.97 * known < after <= known
+    assert after < before
+    if start == "peel":
+        assert ncp(adult, cells(table, "refine", 10, start=start, **given)) > before

@@ -91,7 +91,8 @@ class Refine(Kernel):
 
     type: ClassVar[str] = "refine"
     cost: ClassVar[str] = (
-        "O(n d L) a pass or round, O(n L^2 / k) a descent, L neighbours; and the starts"
+        "O(n d L) a pass or round, O(n L^2 / k) a descent, L neighbours; with `loss: ncp`, "
+        "O(t n d / k) to find the near cells of t distinct tuples; and the starts"
     )
     reference: ClassVar[str] = (
         "J. A. Hartigan, M. A. Wong, Algorithm AS 136, Applied Statistics 28(1), 1979 (transfers); "
