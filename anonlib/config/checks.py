@@ -201,7 +201,7 @@ def _check_scale(kernel: Kernel, name: str, attribute: Attribute) -> Iterator[Pr
 
 
 def _must_be_nominal(kernel: Kernel, attribute: Attribute) -> bool:
-    return kernel.needs_hierarchies and attribute.scale is not Scale.NOMINAL
+    return kernel.needs_nominal and attribute.scale is not Scale.NOMINAL
 
 
 def _check_hierarchies(

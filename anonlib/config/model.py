@@ -39,6 +39,8 @@ RESERVED_PREFIX = "__anonlib_"
 MAX_INT, MAX_LONG = 2**31 - 1, 2**63 - 1
 
 #: The error for booleans, since yes, no, on and off in YAML would become 1 and 0.
+#: The most rows of a sample, which the driver holds.
+MOST_SAMPLED = 5_000_000
 NOT_A_NUMBER = "a number is needed, not true or false"
 
 
@@ -252,11 +254,12 @@ class PartitionSection(Section):
 
     steps: tuple[Partitioner, ...] = Field(description="partitioners, applied in this order")
     max_rows: int = Field(20_000, ge=100, le=MAX_INT, description="most rows of a block")
-    sample_rows: int = Field(
-        100_000,
+    sample_rows: int | None = Field(
+        None,
         ge=1_000,
-        le=5_000_000,
-        description="most rows of the sample by which the table is partitioned",
+        le=MOST_SAMPLED,
+        description="most rows of the sample by which the table is partitioned; if none is given, "
+        "100,000, or as many as the blocks of a large table need",
     )
 
     @property

@@ -51,7 +51,7 @@ def summarize_config(config: Config) -> dict[str, Any]:
         "suppress": privacy.suppress,
         "partition": [plugin_label(step) for step in partition.steps],
         "max_rows": partition.max_rows,
-        "sample_rows": partition.sample_rows,
+        **({"sample_rows": rows} if (rows := partition.sample_rows) else {}),
         "kernel": plugin_label(config.kernel),
         "release": {
             "path": bare(config.release.path),

@@ -35,8 +35,8 @@ class Kernel(Plugin):
         cost: The running time for n rows, d columns and cells of k rows, for listings.
         reference: The publication, for listings.
         takes_weights: Whether a row of a block may stand for several rows of the table.
-        needs_hierarchies: Whether it generalizes along hierarchies. If so, all quasi-identifiers
-            must be nominal. A column without a hierarchy is released as it is, or not at all.
+        needs_hierarchies: Whether it generalizes along hierarchies. A column without a hierarchy is
+            released as it is, or not at all.
         suppresses: Whether it may leave rows without a cell, within `block.may_suppress`.
         finds_levels: Whether it finds one level per column. If so, its block is the whole table,
             and the recoder `lca` releases these levels.
@@ -49,6 +49,11 @@ class Kernel(Plugin):
     needs_hierarchies: ClassVar[bool] = False
     suppresses: ClassVar[bool] = False
     finds_levels: ClassVar[bool] = False
+
+    @property
+    def needs_nominal(self) -> bool:
+        """Whether all quasi-identifiers must be nominal, with these parameters."""
+        return self.needs_hierarchies
 
     @property
     def needs_target(self) -> bool:

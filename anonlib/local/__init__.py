@@ -127,7 +127,7 @@ def cells(
 
 def _require_nominal(kernel: Kernel, columns: Sequence[tuple[str, pa.Array, Scale]]) -> None:
     other = [name for name, _, scale in columns if scale is not Scale.NOMINAL]
-    if kernel.needs_hierarchies and other:
+    if kernel.needs_nominal and other:
         raise InputError(
             f"scales: {', '.join(other)}: kernel {kernel.type} generalizes along "
             "hierarchies: must be nominal"

@@ -11,7 +11,7 @@ import pyarrow as pa
 from anonlib.arrays import Floats, Ints
 from anonlib.config.model import Config, PartitionSection
 from anonlib.errors import ConfigError, Problem
-from anonlib.local.limits import refuse_large, refuse_thin
+from anonlib.local.limits import refuse_large, size_sample
 from anonlib.local.protected import require_values
 from anonlib.local.rows import Rows
 from anonlib.local.table import fit_column, number_classes
@@ -90,7 +90,7 @@ def make_release(
     table, schema = rows
     table_fit = fit_table(table, schema, config)
     output = output_schema(schema, pairs=bool(marks.link_key), marks_held_out=bool(marks.share))
-    sample = table.slice(0, config.partition.sample_rows)
+    sample = table.slice(0, size_sample(config.partition, table.num_rows))
     counting = marks.counting or (Overview(),)
     task = replace(
         make_task(config, schema, table_fit, output),
@@ -106,7 +106,7 @@ def make_release(
 def fit_table(table: pa.Table, schema: Schema, config: Config) -> TableFit:
     """What is fitted to the rows of a table: encodings, values. Raises ConfigError if a column has
     values that the config does not allow."""
-    n_sampled = config.partition.sample_rows
+    n_sampled = size_sample(config.partition, table.num_rows)
     target = [] if schema.target is None else [schema.target]
     encodings: dict[str, Encoding] = {}
     problems: list[Problem] = []
@@ -168,10 +168,9 @@ def _plan(
     """
     n, bound = block.n, partition.max_rows
     refuse_large(partition, np.array([n]))
-    sampled = np.flatnonzero(place < partition.sample_rows)
+    sampled = np.flatnonzero(place < size_sample(partition, n))
     share = 1.0 if len(sampled) == n else len(sampled) / n
     sample = Sample(part(block, sampled), place[sampled], share)
-    refuse_thin(bound, share, n)
     roots = np.zeros(len(sampled), np.int64)
     tree, leaf = grow(sample, partition.steps, bound, task.seed, roots, np.array([n]))
     leaf_of_row = leaf if share == 1.0 else send_rows(tree, sample, block)

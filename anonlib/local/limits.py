@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from math import ceil
 
 from anonlib.arrays import Ints
-from anonlib.config.model import Config, PartitionSection
+from anonlib.config.model import MOST_SAMPLED, Config, PartitionSection
 from anonlib.errors import ConfigError, Problem
 from anonlib.partition.chain import FILL
 
@@ -13,6 +13,8 @@ from anonlib.partition.chain import FILL
 ACCOUNTS = ("ANONLIB_RUNS", "ANONLIB_EVENTS", "ANONLIB_REQUIRE")
 #: The fewest sampled rows of a leaf that plans aim at.
 MIN_PER_LEAF = 8
+#: The most rows of a sample, if the config gives no number and the blocks need no more.
+USUAL_SAMPLE = 100_000
 
 
 def refuse_large(partition: PartitionSection, n_rows: Ints) -> None:
@@ -35,28 +37,33 @@ def refuse_large(partition: PartitionSection, n_rows: Ints) -> None:
             )
 
 
-def refuse_thin(max_rows: int, share: float, n_rows: int) -> None:
-    """Raises ConfigError if a sample has too few rows per block: a plan can't aim at such blocks.
+def size_sample(partition: PartitionSection, n_rows: int) -> int:
+    """The most rows of the sample of a table of n_rows rows."""
+    usual = max(USUAL_SAMPLE, _least_sample(partition, n_rows))
+    return partition.sample_rows or min(usual, MOST_SAMPLED)
 
-    Args:
-        max_rows: The most rows of a block.
-        share: The sampled share of the rows.
-        n_rows: The rows of the table.
+
+def find_thin(partition: PartitionSection, n_rows: int) -> Iterator[Problem]:
+    """Finds out whether a sample has too few rows per block: a plan can't aim at such blocks.
+
+    n_rows: The rows of the table.
     """
-    per_leaf = FILL * max_rows * share
-    if share < 1.0 and per_leaf < MIN_PER_LEAF:
-        wanted = ceil(MIN_PER_LEAF * n_rows / (FILL * max_rows))
-        raise ConfigError(
-            [
-                Problem(
-                    "partition.sample_rows",
-                    (
-                        f"blocks of max_rows need a sample of at least {wanted} rows of these "
-                        f"{n_rows}; or raise max_rows"
-                    ),
-                )
-            ]
+    wanted = _least_sample(partition, n_rows)
+    if size_sample(partition, n_rows) < min(wanted, n_rows):
+        yield Problem(
+            "partition.sample_rows",
+            (
+                f"blocks of max_rows need a sample of at least {wanted} rows of these {n_rows}; "
+                f"a sample has at most {MOST_SAMPLED}: raise sample_rows or max_rows"
+            ),
         )
+
+
+def _least_sample(partition: PartitionSection, n_rows: int) -> int:
+    """The fewest sampled rows that blocks of n_rows rows need. A search over tuples needs none."""
+    if partition.by_tuples:
+        return 0
+    return ceil(MIN_PER_LEAF * n_rows / (FILL * partition.max_rows))
 
 
 def find_unsupported(config: Config) -> Iterator[Problem]:

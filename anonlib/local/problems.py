@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from anonlib.arrays import MISSING, Bools, Codes, Ints
 from anonlib.config.model import Config
 from anonlib.errors import Problem
+from anonlib.local.limits import find_thin
 from anonlib.local.protected import list_values
 from anonlib.local.refusals import (
     MAX_COMBINATIONS,
@@ -49,8 +50,9 @@ def find_problems(table: pa.Table, schema: Schema, config: Config) -> list[Probl
     """
     if table.num_rows == 0:
         return [refuse_no_rows()]
-    if problems := [*_infinite_problems(table, schema)]:
-        return problems
+    unfit = [*find_thin(config.partition, table.num_rows), *_infinite_problems(table, schema)]
+    if unfit:
+        return unfit
     person = person_codes([table.column(id).combine_chunks() for id in schema.unit])
     values, problems = list_values(table, schema, config, person)
     return problems or judge_rows(table, schema, config, values, person)

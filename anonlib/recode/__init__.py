@@ -31,6 +31,9 @@ Column: TypeAlias = Any
 #: nothing: one text for all rows.
 Form: TypeAlias = Literal["value", "interval", "set", "node", "shares", "nothing"]
 
+#: The forms that stand for several values at once. They lose more, the more these are.
+EXTENTS: frozenset[Form] = frozenset(("interval", "set", "node", "nothing"))
+
 #: A height that no hierarchy exceeds: generalized to it, every node is the root.
 HIGHEST = 2**31 - 1
 

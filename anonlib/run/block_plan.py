@@ -17,7 +17,7 @@ from anonlib import registry
 from anonlib.arrays import Floats, Ints
 from anonlib.config.model import Attribute, PartitionSection
 from anonlib.errors import ConfigError, Problem
-from anonlib.local.limits import refuse_large, refuse_thin
+from anonlib.local.limits import refuse_large
 from anonlib.local.table_digest import Digest
 from anonlib.partition import Cut, Plane, Sample
 from anonlib.partition.chain import grow
@@ -210,7 +210,6 @@ def plan_blocks(
     refuse_large(partition, n_rows if owners is None else owners.kept_rows)
     sample, root, tuples = _sample(scan, task, owners)
     steps, bound = partition.steps, partition.max_rows
-    refuse_thin(bound, sample.share, scan.n_rows)
     tree = grow(sample, steps, bound, task.seed, root, n_rows)
     features, cuts = compile_tree(tree.tree, sample, scan.encodings, scan.hashes)
     heavy: dict[int, int] = {}

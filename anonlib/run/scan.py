@@ -20,6 +20,7 @@ from anonlib.config.model import Config
 from anonlib.config.resolve import bind_models, find_orders, read_protected_hierarchies
 from anonlib.errors import ConfigError, InfeasibleError, InputError, Problem
 from anonlib.local.content_rules import Content
+from anonlib.local.limits import find_thin, size_sample
 from anonlib.local.refusals import (
     MAX_VALUES,
     refuse_categories,
@@ -63,7 +64,7 @@ class Scan:
         n_missing: By id of a quasi-identifier: missing values.
         hashes: By id of a quasi-identifier: int64, Spark's hash of each category.
         encodings: Of the quasi-identifiers.
-        sample: At most `sample_rows` rows in the order of a seeded hash: quasi-identifiers,
+        sample: The rows that come first in the order of a seeded hash: quasi-identifiers,
             sensitive columns, target, unit, HASH, TUPLE and OWNER.
         values: By id: the values of protected columns whose distribution models look at.
         target: Encoding of the target; None if nothing looks at it.
@@ -108,17 +109,22 @@ def scan(source: Source, config: Config, prior_rows: DataFrame | None = None) ->
     require_one_state(source, config.source.where)
     with translate_errors("source", permission_error=InputError), ExitStack() as stack:
         figures = _figures(source, config.privacy.missing_tokens)
-        problems = [*_problems(source, figures), *_unfit(source, config.release.partition_by)]
+        n_sampled = size_sample(config.partition, figures["n"])
+        problems = [
+            *_problems(source, figures),
+            *_unfit(source, config.release.partition_by),
+            *find_thin(config.partition, figures["n"]),
+        ]
         if figures["n"] == 0:
             raise ConfigError(problems)
         spark, row_bytes = source.raw.sparkSession, _row_bytes(source.schema, figures)
         stack.enter_context(fit_shuffles(spark, figures["n"]))
         stack.enter_context(fit_batches(spark, row_bytes))
         digest = make_digest(figures)
-        if prior_rows is None and is_small(source.schema, figures, config.partition.sample_rows):
+        if prior_rows is None and is_small(source.schema, figures, n_sampled):
             found = scan_small_table(source, config, digest, problems)
         else:
-            found = _scan_rows(source, config, prior_rows, figures["n"], problems)
+            found = _scan_rows(source, config, prior_rows, figures["n"], n_sampled, problems)
     encodings, context = (
         tuple(_encoding(column, figures, found) for column in columns)
         for columns in (source.schema.quasi_identifiers, source.schema.context)
@@ -146,6 +152,7 @@ def _scan_rows(
     config: Config,
     prior_rows: DataFrame | None,
     n_rows: int,
+    n_sampled: int,
     problems: list[Problem],
 ) -> RowFacts:
     """Finds what the scan needs beside the figures, by several passes over the source.
@@ -153,7 +160,7 @@ def _scan_rows(
     Raises ConfigError, InfeasibleError for what is wrong, these problems included.
     """
     rows, privacy, attributes = source.rows(), config.privacy, config.attributes
-    sample = take_sample(rows, source.schema, n_rows, config.partition.sample_rows, config.seed)
+    sample = take_sample(rows, source.schema, n_rows, n_sampled, config.seed)
     # A column that is wrongly called nominal shows in the sample: its values are not collected.
     most = config.max_categories
     many = [

@@ -116,6 +116,8 @@ class Block:
         weight: int64[n] or None. Rows of the table per row, without units; None means one. Only
             kernels with `takes_weights` get such blocks.
         may_suppress: Rows of the table that a kernel with `suppresses` may leave without a cell.
+        extents: Whether all quasi-identifiers are released as intervals, sets or nodes, which lose
+            more the more values they stand for.
     """
 
     numeric: Floats
@@ -136,6 +138,7 @@ class Block:
     joint: bool = False
     weight: Ints | None = None
     may_suppress: int = 0
+    extents: bool = False
 
     @property
     def n(self) -> int:

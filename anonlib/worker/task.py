@@ -16,7 +16,7 @@ from anonlib.loss import ReleasedBlock
 from anonlib.partition.bisection import bisect
 from anonlib.partition.chain import parts
 from anonlib.privacy import PrivacyModel
-from anonlib.recode import Cells, Domain, Recoder
+from anonlib.recode import EXTENTS, Cells, Domain, Recoder
 from anonlib.table.block import Block, ClassMoments, Context, part
 from anonlib.table.columns import (
     BLOCK,
@@ -268,6 +268,7 @@ def to_block(table: pa.Table, task: Task) -> tuple[Block, pa.Table]:
         context=Context(*encode_rows(task.context, columns, n)) if task.context else None,
         references={id: values.reference for id, values in task.values.items()},
         joint=task.joint,
+        extents=all(_recoder(spec).releases in EXTENTS for _, spec, _ in task.recoders),
     )
     target = [] if block.target is None else [block.target]
     # Rows that are equal for kernels are neighbours.

@@ -250,6 +250,9 @@ def test_the_same_cells_without_the_compiler() -> None:
 
 @given(few_rows())
 @settings(max_examples=20)
-def test_squares_are_the_default(block: Block) -> None:
+def test_the_released_values_choose_the_loss(block: Block) -> None:
     assume(block.n > 0)
-    assert (Refine().cells(block) == Refine(loss="sse").cells(block)).all()
+    for extents, loss in ((False, "sse"), (True, "ncp")):
+        released = replace(block, extents=extents)
+        same = Refine().cells(released) == Refine(loss=loss).cells(block)  # type: ignore[arg-type]
+        assert same.all()

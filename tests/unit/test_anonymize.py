@@ -52,6 +52,26 @@ def released(data: Any, **changes: Any) -> Release:
     return anonlib.anonymize(data, **{**GIVEN, **changes})
 
 
+@pytest.mark.parametrize(
+    ("recode", "loss"),
+    [
+        ({"continuous": "interval", "nominal": "set"}, "ncp"),
+        ({"continuous": "interval", "nominal": "mode"}, "sse"),
+        ({}, "sse"),
+    ],
+)
+def test_refine_lowers_what_is_released(recode: dict[str, str], loss: str) -> None:
+    """By itself where all released values stand for several; else the squares."""
+
+    def run(loss: str) -> Any:
+        kernel = {"type": "refine", "start": "mondrian", "loss": loss}
+        return released(people(120), kernel=kernel, recode=recode)
+
+    found = {name: run(name).losses for name in ("auto", "sse", "ncp")}
+    assert found["auto"] == found[loss]
+    assert found["ncp"] != found["sse"]
+
+
 def test_a_kernels_note(tmp_path: Path) -> None:
     """In the release and its record: how the levels were searched for."""
     (tmp_path / "city.csv").write_text("Aberdeen;*\nBonn;*\nCork;*\n")
@@ -430,6 +450,10 @@ class TestWhatIsRefused:
             ({"l": 0}, r"^l: "),
             ({"unit": ["age"], "one_row_per_person": None}, r"^unit: must name a column with"),
             ({"kernel": "peel"}, r"^scales \(column age\): must be nominal"),
+            (
+                {"kernel": {"type": "refine", "start": ["mdav", "peel"]}},
+                r"^scales \(column age\): must be nominal",
+            ),
             ({"hierarchies": {"age": "no.csv"}}, r"^hierarchies \(column age\): .*no\.csv"),
             ({"k": 500}, r"^k: asks for 500 rows"),
             (

@@ -67,6 +67,9 @@ class Refine(Kernel):
     of two cells. A step must gain at least 1e-9 of the distances from which it is computed. So the
     cells never lose more than those of any start.
 
+    With `loss: auto`, it is what the released values lose: `ncp` if all of them are intervals, sets
+    or nodes, else `sse`.
+
     With `loss: ncp`, it is the normalized certainty penalty, as the metric `ncp` measures it: the
     sum, over the rows and columns, of the range of the cell / that of the table, or of the loss of
     the lowest common ancestor in the hierarchy; without one, of (distinct values - 1) / (all values
@@ -106,10 +109,11 @@ class Refine(Kernel):
     )
     effort: int = Field(0, ge=0, le=10**9, description="upsets per cell of the search; 0 for none")
     passes: int = Field(100, ge=1, le=10**9, description="most passes over all cells in a descent")
-    loss: Literal["sse", "ncp"] = Field(
-        "sse",
-        description="what steps lower: `sse`, squared distances from the centroids; or `ncp`, the "
-        "normalized certainty penalty: the extents of released intervals, sets and nodes",
+    loss: Literal["auto", "sse", "ncp"] = Field(
+        "auto",
+        description="what steps lower: `sse`, squared distances from the centroids; `ncp`, the "
+        "normalized certainty penalty: the extents of released intervals, sets and nodes; or "
+        "`auto`, `ncp` if all columns are released as these",
     )
     n_neighbours: int = Field(
         16, ge=1, le=1000, description="number of nearest cells that a cell exchanges rows with"
@@ -130,6 +134,10 @@ class Refine(Kernel):
         return starts
 
     @property
+    def needs_nominal(self) -> bool:
+        return any(kernel.needs_nominal for kernel in self._kernels)
+
+    @property
     def needs_target(self) -> bool:
         return any(kernel.needs_target for kernel in self._kernels)
 
@@ -140,6 +148,12 @@ class Refine(Kernel):
     @property
     def _kernels(self) -> list[Kernel]:
         return [registry.build("kernel", start.model_dump()) for start in self.start]
+
+    def _find_loss(self, block: Block) -> str:
+        """`sse` or `ncp`."""
+        if self.loss != "auto":
+            return self.loss
+        return "ncp" if block.extents else "sse"
 
     def cells(self, block: Block) -> Ints:
         starts = [kernel.cells(block) for kernel in self._kernels]
@@ -157,7 +171,7 @@ class Refine(Kernel):
         loss and the cells."""
         from anonlib.kernels.refine.near import dissolve_near, renew_near
 
-        work = _work(block, cell_id, self.n_neighbours, self.loss)
+        work = _work(block, cell_id, self.n_neighbours, self._find_loss(block))
         state, before = work.state, np.inf
         while True:
             _descend(block, work, self.passes)
@@ -175,7 +189,9 @@ class Refine(Kernel):
         counts."""
         from anonlib.kernels.refine.upsets import upset_cells
 
-        state, near, last_search, _, _ = _work(block, cell_id, self.n_neighbours, self.loss)
+        state, near, last_search, _, _ = _work(
+            block, cell_id, self.n_neighbours, self._find_loss(block)
+        )
         slack = UPSET_SLACK * state.loss.sum() / (state.rows > 0).sum()
         random = np.array([SEED], np.uint64)
         return upset_cells(state, near, last_search, random, block.min_rows, self.effort, slack)
@@ -184,7 +200,7 @@ class Refine(Kernel):
         """The cells of the least loss that a search has seen whose steps the models judge."""
         from anonlib.kernels.refine.search import group_loss, take_back_groups, upset
 
-        work = _work(block, cell_id, self.n_neighbours, self.loss)
+        work = _work(block, cell_id, self.n_neighbours, self._find_loss(block))
         best, least = cell_id, work.state.loss.sum()
         random, order = np.array([SEED], np.uint64), np.zeros_like(work.state.rows)
         n_upsets = self.effort * len(order)
@@ -192,7 +208,7 @@ class Refine(Kernel):
         while done < n_upsets:
             n_rounds += 1
             if n_rounds % REFRESH == 0:
-                work = _work(block, cell_id, self.n_neighbours, self.loss)
+                work = _work(block, cell_id, self.n_neighbours, self._find_loss(block))
             state, last_change = work.state, work.state.last_change.copy()
             before = upset(state, work.near, random, order)
             _descend(block, work, self.passes)

@@ -14,6 +14,7 @@ from anonlib.measure import Figure, Findings, Measure, Subjects
 from anonlib.measure.features import as_one_array, encode_distinct
 from anonlib.measure.regions import ColumnRegions, Members, Ranges, Regions, Subtrees
 from anonlib.measure.risk._compared import find_elements, find_ends
+from anonlib.recode import EXTENTS
 from anonlib.recode.interval import Interval
 from anonlib.recode.value_leaves import find_leaves
 from anonlib.table.encoding import Encoding, to_float
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
 
 #: The most classes of a release.
 MOST_CLASSES = 100_000
-#: The forms that stand for a region.
-FORMS = ("interval", "set", "node", "nothing")
 
 MANY = f"more than {MOST_CLASSES} classes; name fewer columns"
 ROWS = (
@@ -97,7 +96,7 @@ class Population(Measure):
 
     def measure(self, case: "Case") -> Findings:
         columns = [c for c in case.schema.quasi_identifiers if c.name in self.columns]
-        points = [c.name for c in columns if c.recoder.releases not in FORMS]
+        points = [c.name for c in columns if c.recoder.releases not in EXTENTS]
         if points:
             return self._explain(f"{', '.join(points)}: released values are no regions")
         known = [c for c in columns if c.recoder.releases != "nothing"]

@@ -138,7 +138,8 @@ def one(
         owner = F.pmod(F.year("birth_date"), F.lit(7)).alias("owner")
         columns = KEPT if given.roles == "light" else [*KEPT, *MORE]
         generate(spark, rows, 1).select(*columns, owner).write.parquet(str(source))
-        copy(spark, source, folder / "copy")  # warms up what the first copy would pay for
+        if not (folder / "copy").exists():
+            copy(spark, source, folder / "copy")  # warms up what the first copy would pay for
     before = copy(spark, source, folder / "copy")
     shutil.rmtree(target, ignore_errors=True)
     progress, first = Progress(), next_stage(spark)
