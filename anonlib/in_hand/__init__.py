@@ -19,13 +19,18 @@ from anonlib.config.dump import format_config
 from anonlib.config.minimum_k import check_minimum_k
 from anonlib.config.model import Config, SourceSection
 from anonlib.config.policies.judgement import require_policy, require_rules
-from anonlib.config.reading import GivenConfig, as_config
+from anonlib.config.reading import GivenConfig
 from anonlib.config.summary import digest_config, software, summarize_config, summarize_use
 from anonlib.errors import ConfigError, InputError, StorageError, without_cause
 from anonlib.evaluation import Evaluation, require_gates_of_releases
 from anonlib.evaluation.published_spec import CONTROLLERS, make_auditable_spec
 from anonlib.in_hand.proof import audit_release, require_harmless
-from anonlib.local.arguments import Arguments, config_from_arguments, name_arguments
+from anonlib.local.arguments import (
+    Arguments,
+    config_from_arguments,
+    config_in_hand,
+    name_arguments,
+)
 from anonlib.local.frames import is_of_spark, like, list_index, list_names, require_table, to_arrow
 from anonlib.local.limits import find_accounts, find_unsupported
 from anonlib.run.promise import make_promise
@@ -239,7 +244,7 @@ def anonymize(
     Args:
         data: A pandas, polars or Arrow table, or a Spark DataFrame.
         config: A whole config instead of the arguments below: a dict, the path of a YAML file, or a
-            Config. Its source is not read.
+            Config. Its source is not read; a dict needs none, and in memory no `release` either.
         quasi_identifiers: Columns by which persons can be recognised.
         sensitive: Columns that are released as they are, and protected by models.
         identifiers: Columns that name persons. They are not released; what is released must not
@@ -382,7 +387,7 @@ def audit(
         return audit_frame(table, config)
     from anonlib.auditing.in_memory import audit_in_memory
 
-    chosen = as_config(config)
+    chosen = config_in_hand(config, in_memory=True)
     if problems := [*check_minimum_k(chosen.all_models)]:
         raise ConfigError(problems)
     data = require_table(table)
@@ -442,7 +447,7 @@ def _release_in_spark(data: Any, config: GivenConfig | None, arguments: Argument
     notes: tuple[str, ...] = ()
     if config is not None:
         arguments.refuse_beside_config()
-        chosen = as_config(config)
+        chosen = config_in_hand(config, in_memory=False)
         plain = {"format": "dataframe", "where": chosen.source.where}
         source = SourceSection.model_validate(plain)
         chosen = chosen.model_copy(update={"source": source})
@@ -489,7 +494,7 @@ def _read(
         chosen, notes = config_from_arguments(table, list_names(data), arguments)
     else:
         arguments.refuse_beside_config()
-        chosen = as_config(config)
+        chosen = config_in_hand(config, in_memory=True)
     problems = [*find_unsupported(chosen), *check_minimum_k(chosen.all_models)]
     if problems:
         raise ConfigError(problems)

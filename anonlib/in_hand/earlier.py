@@ -9,9 +9,10 @@ from anonlib.auditing.report import AuditReport
 from anonlib.config.minimum_k import check_minimum_k
 from anonlib.config.model import Config
 from anonlib.config.policies.judgement import judge_rules, require_policy
-from anonlib.config.reading import GivenConfig, add_usual_measures, as_config
+from anonlib.config.reading import GivenConfig, add_usual_measures
 from anonlib.errors import ConfigError, InputError
 from anonlib.evaluation import evaluate_case
+from anonlib.local.arguments import config_in_hand
 from anonlib.local.frames import is_of_spark, list_names, require_table, to_arrow
 from anonlib.local.limits import find_accounts, find_unsupported
 from anonlib.progress import Progress
@@ -29,7 +30,7 @@ def evaluate_tables(
     from anonlib.auditing.in_memory import audit_in_memory
     from anonlib.evaluation.published_spec import make_auditable_spec
 
-    config = add_usual_measures(as_config(config))
+    config = add_usual_measures(config_in_hand(config, in_memory=True))
     for name, table in (("released", released), ("source", source)):
         if table is None or is_of_spark(table):
             raise InputError(

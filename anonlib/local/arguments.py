@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from anonlib.config.guess import ColumnProfile, guess_scale
 from anonlib.config.model import Config
-from anonlib.config.reading import build_config, copy_tree
+from anonlib.config.reading import GivenConfig, as_config, build_config, copy_tree
 from anonlib.errors import ConfigError, InputError, Problem, ProblemsError, did_you_mean
 from anonlib.local.advice import advise, profile_values
 from anonlib.local.rows import to_plain_type
@@ -25,6 +25,10 @@ EXAMPLE = (
 )
 #: The k of a call that names none.
 USUAL_K = 10
+#: The source of a table in hand.
+IN_HAND = {"format": "dataframe"}
+#: Where a release in memory would be written.
+UNUSED_PATH = "released"
 #: Sections of a config that arguments stand for.
 ARGUED = ("source", "attributes", "unit", "one_row_per_person", "kernel", "release")
 
@@ -371,10 +375,22 @@ def _list_sections(arguments: Arguments, attributes: Mapping[str, Any]) -> dict[
         sections["seed"] = secrets.randbits(31)
     return {
         **sections,
-        "source": {"format": "dataframe"},
+        "source": {**IN_HAND},
         "attributes": dict(attributes),
         **persons,
         "kernel": {"type": kernel} if isinstance(kernel, str) else dict(kernel),
         "privacy": {"models": models, **(sections.get("privacy") or {})},
-        "release": {"path": arguments.path or "released"},
+        "release": {"path": arguments.path or UNUSED_PATH},
     }
+
+
+def config_in_hand(config: GivenConfig, *, in_memory: bool) -> Config:
+    """The config of a call for a table in hand. A dict may lack the source, which is the table, and
+    in memory the release, which is not written.
+
+    Raises as `as_config`.
+    """
+    if not isinstance(config, Mapping):
+        return as_config(config)
+    unused = {"release": {"path": UNUSED_PATH}} if in_memory else {}
+    return as_config({"source": IN_HAND, **unused, **config})

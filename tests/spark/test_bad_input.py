@@ -166,13 +166,10 @@ TABLES: dict[str, tuple[Any, dict[str, Any], str]] = {
         },
         "of the distinct values that the column has; one is a missing token: '?', which a quasi",
     ),
-    "a sample that is too small for the blocks, beside another problem": (
+    "a sample that is too small for the blocks": (
         lambda f: people(9000),
-        {
-            "attributes": {"city": {**QUASI, "scale": "ordinal", "order": ["north", "south"]}},
-            "partition": {"sample_rows": 1000, "max_rows": 100},
-        },
-        "blocks of max_rows need a sample of at least 1440 rows of these 9000",
+        {"partition": {"sample_rows": 1000, "max_rows": 100}},
+        "partition.sample_rows: blocks of max_rows need a sample of at least 1440 rows of these 90",
     ),
     "condition on a column that is not there": (
         lambda f: f,

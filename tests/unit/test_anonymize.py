@@ -52,6 +52,22 @@ def released(data: Any, **changes: Any) -> Release:
     return anonlib.anonymize(data, **{**GIVEN, **changes})
 
 
+def test_a_dict_needs_neither_source_nor_release() -> None:
+    """For a table in memory, by all verbs that take one."""
+    quasi = {name: {"role": "quasi_identifier", "scale": "continuous"} for name in ("age", "wage")}
+    config = {
+        "attributes": quasi,
+        "one_row_per_person": True,
+        "privacy": {"models": [{"type": "k_anonymity", "k": 5}]},
+    }
+    data = people()[["age", "wage"]]
+    found = anonlib.anonymize(data, config)
+    assert anonlib.audit(found.table, config).passed
+    assert anonlib.evaluate(config, released=found.table, source=data).audit.passed
+    with pytest.raises(ConfigError, match=r"^release\.path: "):
+        anonlib.anonymize(data, {**config, "release": {"mode": "error"}})
+
+
 @pytest.mark.parametrize(
     ("recode", "loss"),
     [

@@ -59,8 +59,6 @@ def anonymize(rows: pd.DataFrame, **partition: Any) -> Any:
         "attributes": {
             name: {"role": "quasi_identifier", "scale": "continuous"} for name in ("age", "wage")
         },
-        "source": {"format": "parquet", "path": "people.parquet"},
-        "release": {"path": "out/people"},
         "one_row_per_person": True,
         "privacy": {"models": [{"type": "k_anonymity", "k": 3}]},
         "partition": {"steps": [{"type": "kmeans"}], "max_rows": 100, **partition},

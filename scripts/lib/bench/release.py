@@ -150,6 +150,7 @@ def one(
     seconds = time.monotonic() - begun
     shuffled = sum(stage.shuffleWriteBytes() for stage in stages_since(spark, first))
     written = sum(stage.outputBytes() for stage in stages_since(spark, first))
+    spilled = sum(stage.diskBytesSpilled() for stage in stages_since(spark, first))
     tasks = sum(stage.numCompleteTasks() for stage in stages_since(spark, first))
     unit = (before + copy(spark, source, folder / "copy")) / 2
     shares = "  ".join(f"{name} {s / unit:.2f}" for name, s in progress.seconds.items())
@@ -157,7 +158,7 @@ def one(
         f"{rows:>10,} rows  {partitioner:15} {kernel:9} {seconds / unit:5.2f} copies  ({shares})  "
         f"copy {unit:.1f} s  {1e6 * seconds / rows:.2f} us/row  blocks {result.n_blocks}  "
         f"ncp {result.losses['ncp']:.4f}  per row shuffled {shuffled / rows:.0f} B "
-        f"written {written / rows:.0f} B  tasks {tasks:,}  "
+        f"spilled {spilled / rows:.0f} B  written {written / rows:.0f} B  tasks {tasks:,}  "
         f"JVM {memory.jvm / 2**20:,.0f} MB  worker {memory.worker / 2**20:,.0f} MB",
         flush=True,
     )
