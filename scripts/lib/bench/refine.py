@@ -1,9 +1,10 @@
 """Loss and time of refining: 100 SSE / SST of MDAV, after the descents, and after a search.
 CPU time is a multiple of a plain compiled MDAV loop in the same run, and includes the starts.
 
-    scripts/bench refine [--k 3 5 10 50] [--rows 10000 30000 100000] [--effort 100]
+    scripts/bench refine [--k 3 5 10 50] [--rows 10000 30000 100000] [--effort 100] [--penalty]
 
-A search runs on the two small tables only, in CPU seconds.
+A search runs on the two small tables only, in CPU seconds. With --penalty: 100 NCP of intervals,
+after descents by squares, by the penalty, and by one after the other, from several starts.
 """
 
 import argparse
@@ -13,8 +14,11 @@ from typing import Any
 import numpy as np
 from kernels import DATA, adult, block, loss, mdav_loop, normal, seconds
 
+from anonlib import registry
 from anonlib.kernels.mdav import Mdav
 from anonlib.kernels.refine import Refine
+from anonlib.loss import ReleasedBlock
+from anonlib.loss.ncp import Ncp
 
 
 def casc(name: str) -> Any:
@@ -26,13 +30,40 @@ def tables(rows: list[int]) -> dict[str, Any]:
     return found | {"adult": adult()[0]} | {f"normal {n:,}": normal(n) for n in rows}
 
 
+def penalty(b: Any, cells: Any) -> float:
+    """100 NCP."""
+    state = Ncp().update(ReleasedBlock(b, cells, int(cells.max()) + 1))
+    return 100 * float(Ncp().value(state) or 0)
+
+
+def print_penalties(name: str, x: Any, k: int) -> None:
+    b = block(x, k)
+    for start in ("mondrian", "mdav"):
+        squares = {"type": "refine", "start": start, "loss": "sse"}
+        kernels = {
+            "start": registry.build("kernel", {"type": start}),
+            "squares": Refine(start=start, loss="sse"),
+            "penalty": Refine(start=start, loss="ncp"),
+            "squares, then penalty": Refine(start=squares, loss="ncp"),
+        }
+        found = {label: penalty(b, kernel.cells(b)) for label, kernel in kernels.items()}
+        line = "  ".join(f"{label} {value:6.3f}" for label, value in found.items())
+        print(f"{name:15} k = {k:2}  {start:8}  {line}", flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--k", type=int, nargs="+", default=[3, 5, 10, 50])
     parser.add_argument("--rows", type=int, nargs="+", default=[10_000, 30_000, 100_000])
     parser.add_argument("--effort", type=int, default=100)
     parser.add_argument("--repeat", type=int, default=1)
+    parser.add_argument("--penalty", action="store_true")
     given = parser.parse_args()
+    if given.penalty:
+        for name, x in tables(given.rows).items():
+            for k in given.k:
+                print_penalties(name, x, k)
+        return
     lower, shares = [], []
     for name, x in tables(given.rows).items():
         for k in given.k:
