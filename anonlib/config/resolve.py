@@ -162,6 +162,12 @@ def with_names(models: Sequence[PrivacyModel], schema: Schema) -> tuple[PrivacyM
     return tuple(result)
 
 
+def _dialect(source: SourceSection) -> str:
+    """What else may be wrong where no name is known."""
+    text = ", and with the `sep` and `encoding` of source.options"
+    return text if source.format == "csv" else ""
+
+
 def _check_names(
     fields: Sequence[Field], attributes: Mapping[str, Attribute], source: SourceSection
 ) -> Iterator[Problem]:
@@ -171,7 +177,7 @@ def _check_names(
         yield Problem(
             "source",
             f"none of its {len(names)} columns is among the {len(attributes)} under "
-            "`attributes`; is it the right table, with a header?",
+            f"`attributes`; is it the right table, with a header{_dialect(source)}?",
         )
         return
     unknown = [name for name in names if name not in attributes]

@@ -5,7 +5,7 @@ A source that breaks the contract ends the run. Errors give counts and paths, ne
 
 import json
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -31,6 +31,8 @@ from anonlib.spark.file_list import (
 
 #: The column in which Spark puts rows that it can't read.
 _BAD = f"{RESERVED_PREFIX}bad"
+#: What Spark reads where bytes are none of the encoding's characters.
+UNREADABLE = "\ufffd"
 #: Options that choose the files.
 _PLACES = ("path", "basepath", "recursivefilelookup", "pathglobfilter")
 #: Spark's own: whether characters such as * in a path mean others.
@@ -128,19 +130,22 @@ def _require_texts(
     lines = {name: text for name, text in strict.items() if name in ("linesep", _LITERAL)}
     text = spark.read.options(**lines).format("text").load(files)
     again = F.lit(False)
+    texts = [f.name for f in schema if f.name in names and f.dataType == StringType()]
     if kind == "csv":
         dialect = Dialect(options)
         require_headers(spark, dialect, files, schema.names)
         require_quotes(text, dialect)
         ids = [f"c{i}" for i in range(len(schema))]
         again = is_header(dialect, schema.names, ids)
+        texts = [id for id, name in zip(ids, schema.names, strict=True) if name in texts]
         schema = StructType(
             [StructField(id, f.dataType) for id, f in zip(ids, schema, strict=True)]
         )
     else:
         _require_keys(text, options, schema, names)
     rows = spark.read.format(kind).options(**strict).schema(schema.add(_BAD, "string")).load(files)
-    _require_whole_rows(rows, again)
+    if _require_whole_rows(rows, again, texts):
+        _require_encoding(text, options.get("encoding", options.get("charset", "UTF-8")))
 
 
 def _require_lossless(kind: str, options: Mapping[str, str]) -> None:
@@ -188,24 +193,29 @@ def _file_schema(relation: Any) -> StructType:
     return StructType([field for field in schema if field.name != _BAD])
 
 
-def _require_whole_rows(rows: DataFrame, again: Column) -> None:
+def _require_whole_rows(rows: DataFrame, again: Column, texts: Sequence[str]) -> bool:
     """Raises InputError if rows can't be read, or repeat the header; it says how many, and in which
-    file.
+    file. Returns whether a text holds UNREADABLE.
 
-    again: Whether a row repeats the header.
+    Args:
+        rows: All rows.
+        again: Whether a row repeats the header.
+        texts: The columns of text that are used.
     """
     if rows.columns == [_BAD]:
         raise InputError("source: no row can be read")
     file, bad = rows.metadataColumn("_metadata").getField("file_path"), F.col(_BAD).isNotNull()
     first = F.count(F.col(f"`{rows.columns[0].replace('`', '``')}`"))  # Spark wants another column
+    odd = [F.col(f"`{name.replace('`', '``')}`").contains(UNREADABLE) for name in texts]
     counts = rows.agg(
         F.count_if(bad),
         F.min(F.when(bad, file)),
         F.count_if(again),
         F.min(F.when(again, file)),
+        *[F.bool_or(each).alias(f"o{i}") for i, each in enumerate(odd)],
         first,
     )
-    n_bad, of_bad, n_again, of_again, _ = counts.collect()[0]
+    n_bad, of_bad, n_again, of_again, *found, _ = counts.collect()[0]
     problems = []
     if n_bad:
         problems.append(
@@ -219,6 +229,28 @@ def _require_whole_rows(rows: DataFrame, again: Column) -> None:
         )
     if problems:
         raise InputError("\n".join(problems))
+    return any(found)
+
+
+def _require_encoding(lines: DataFrame, encoding: str) -> None:
+    """Raises InputError for bytes that are none of the encoding's characters: Spark would make the
+    same character of all of them, so that different texts would become equal.
+
+    lines: Lines of the files, as they are. Some text of theirs holds UNREADABLE. In UTF-8 it may
+        have been written so.
+    """
+    place = ""
+    if encoding.strip().lower().replace("-", "") == "utf8":
+        file = lines.metadataColumn("_metadata").getField("file_path")
+        wrong = ~F.is_valid_utf8("value")
+        n, path = lines.agg(F.count_if(wrong), F.min(F.when(wrong, file))).collect()[0]
+        if n == 0:
+            return
+        place = f" in {n} lines, as in {hide_values(path)}"
+    raise InputError(
+        f"source: bytes that are no characters of {encoding}{place}; set source.options.encoding: "
+        "ISO-8859-1, if the files have it, or convert them to UTF-8"
+    )
 
 
 def _require_keys(

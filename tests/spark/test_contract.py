@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 import anonlib
 from anonlib.errors import ConfigError, InputError
 from anonlib.source import open_source
-from tests.spark.support import MARKER, Shell, left, people, settings
+from tests.spark.support import MARKER, Shell, left, people, settings, write_config
 
 pytestmark = pytest.mark.spark
 
@@ -63,6 +63,41 @@ def test_csv(shell: Shell, tmp_path: Path, attack: str) -> None:
     assert said in found.err
     assert MARKER not in found.err
     assert not left(tmp_path / "out" / "table")
+
+
+NOT_UTF8 = "source: bytes that are no characters of UTF-8 in 1 lines, as in "
+#: name -> format, the bytes in a text of the table, options, changes of roles; what is said
+ENCODINGS: dict[str, tuple[str, bytes, dict[str, str], dict[str, Any], str]] = {
+    "latin letters": ("csv", b"caf\xe9", {}, {}, NOT_UTF8),
+    "with their encoding": ("csv", b"caf\xe9", {"encoding": "ISO-8859-1"}, {}, ""),
+    "letters in ASCII": (
+        "csv",
+        "café".encode(),
+        {"encoding": "US-ASCII"},
+        {},
+        "source: bytes that are no characters of US-ASCII; set source.options.encoding",
+    ),
+    "written as unreadable": ("csv", "caf\ufffd".encode(), {}, {}, ""),
+    "both": ("csv", b"caf\xe9\xef\xbf\xbd", {}, {}, NOT_UTF8),
+    "where values hold line breaks": ("csv", b"caf\xe9", {"multiLine": "true"}, {}, NOT_UTF8),
+    "in a column that nobody reads": ("csv", b"caf\xe9", {}, {"city": {"role": "drop"}}, ""),
+    "in JSON": ("json", b"caf\xe9", {}, {}, "can't be read, as in "),
+}
+
+
+@pytest.mark.parametrize("case", ENCODINGS)
+def test_bytes_of_another_encoding(shell: Shell, tmp_path: Path, case: str) -> None:
+    """Spark would read one character for all of them: different texts would become equal."""
+    kind, letters, options, roles, said = ENCODINGS[case]
+    rows = TABLE if kind == "csv" else people().to_json(orient="records", lines=True)
+    (tmp_path / "in").mkdir()
+    first, rest = rows.encode().split(b"city-0", 1)
+    (tmp_path / "in" / "a").write_bytes(first + letters + rest)
+    more = {"options": options} if options else {}
+    given = config(tmp_path, kind, attributes=roles, **more)
+    found = shell("check", write_config(tmp_path, given))
+    assert (found.code, said in found.err) == (2 if said else 0, True), found.err
+    assert MARKER not in found.err
 
 
 def _touched(folder: Path) -> None:
