@@ -62,6 +62,7 @@ from anonlib.run.steps import Run, keep
 from anonlib.run.testimony import take_testimony
 from anonlib.run.verify import audit_published
 from anonlib.source import Source, open_source
+from anonlib.source.given import require_frame
 from anonlib.source.other_table import require_other_tables
 from anonlib.source.steady import explain_lost_pin
 from anonlib.spark.delta_files import explain_damage
@@ -108,10 +109,12 @@ def release(
     """
     config = as_config(config)
     progress = progress or Progress()
-    if dataframe is not None and config.source.format != "dataframe":
-        raise ConfigError(
-            [Problem("source.format", "must be dataframe where a DataFrame is released")]
-        )
+    if dataframe is not None:
+        require_frame(dataframe, "dataframe")
+        if config.source.format != "dataframe":
+            raise ConfigError(
+                [Problem("source.format", "must be dataframe where a DataFrame is released")]
+            )
     require_reviewed(config.review)
     require_gates_of_releases(config.gates, config.evaluate)
     run_id = config.release.run_id or _new_run_id()
@@ -270,6 +273,7 @@ def verify_delta(
 
 def verify_frame(certificate: Certificate, table: DataFrame) -> tuple[LineVerdict, ...]:
     """Compares a certificate with a DataFrame, as `anonlib.verify` says."""
+    require_frame(table, "table")
     with translate_errors("table"):
         return confirm_lines(certificate, take_testimony(table, None))
 
@@ -277,6 +281,7 @@ def verify_frame(certificate: Certificate, table: DataFrame) -> tuple[LineVerdic
 def audit_frame(table: DataFrame, config: GivenConfig) -> AuditReport:
     """Audits a DataFrame, as `anonlib.audit` says."""
     config = as_config(config)
+    require_frame(table, "table")
     _require_minimum_k(table.sparkSession, config.privacy)
     with translate_errors("table"):
         return audit_published(table, config)

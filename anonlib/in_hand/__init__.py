@@ -442,8 +442,11 @@ def evaluate(
 
 def _release_in_spark(data: Any, config: GivenConfig | None, arguments: Arguments) -> Release:
     from anonlib.pipeline import release
+    from anonlib.source.given import require_frame
+    from anonlib.spark.translation import translate_errors
 
     arguments.require_kinds()
+    require_frame(data, "data")
     notes: tuple[str, ...] = ()
     if config is not None:
         arguments.refuse_beside_config()
@@ -457,7 +460,8 @@ def _release_in_spark(data: Any, config: GivenConfig | None, arguments: Argument
         names = data.columns
         kept = [name for name in names if name in arguments.names]
         quoted = [f"`{name.replace('`', '``')}`" for name in kept]
-        some = data.select(*quoted).limit(GUESS_ROWS).toArrow()
+        with translate_errors("data", permission_error=InputError):
+            some = data.select(*quoted).limit(GUESS_ROWS).toArrow()
         chosen, notes = config_from_arguments(some, names, arguments)
     result = release(chosen, dataframe=data)
     if result.audit is None:

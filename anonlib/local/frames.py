@@ -67,8 +67,8 @@ def to_arrow(data: Any, names: Collection[str]) -> pa.Table:
 
 
 def is_of_spark(data: Any) -> bool:
-    """Whether this is a DataFrame of Spark. Spark is not imported for other tables."""
-    return type(data).__module__.startswith("pyspark.sql")
+    """Whether this is a table of Spark, of any kind. Spark is not imported for other tables."""
+    return type(data).__module__.partition(".")[0] == "pyspark"
 
 
 def like(table: pa.Table, data: Any) -> Any:
