@@ -38,9 +38,9 @@ RESERVED_PREFIX = "__anonlib_"
 #: The largest int32 and int64.
 MAX_INT, MAX_LONG = 2**31 - 1, 2**63 - 1
 
-#: The error for booleans, since yes, no, on and off in YAML would become 1 and 0.
 #: The most rows of a sample, which the driver holds.
 MOST_SAMPLED = 5_000_000
+#: The error for booleans, since yes, no, on and off in YAML would become 1 and 0.
 NOT_A_NUMBER = "a number is needed, not true or false"
 
 

@@ -16,8 +16,8 @@ _INSTEAD = {
 }
 
 
-def require_frame(frame: Any, what: str) -> DataFrame:
-    """A DataFrame of Spark, as it is.
+def require_frame(frame: Any, what: str) -> None:
+    """Refuses what is no DataFrame of Spark, or can't be released as a whole.
 
     Args:
         frame: What a caller gives.
@@ -40,4 +40,3 @@ def require_frame(frame: Any, what: str) -> DataFrame:
         raise InputError(
             f"{what}: several columns have the same name: {', '.join(same)}; rename them"
         )
-    return frame

@@ -116,8 +116,8 @@ class Block:
         weight: int64[n] or None. Rows of the table per row, without units; None means one. Only
             kernels with `takes_weights` get such blocks.
         may_suppress: Rows of the table that a kernel with `suppresses` may leave without a cell.
-        extents: Whether all quasi-identifiers are released as intervals, sets or nodes, which lose
-            more the more values they stand for.
+        extents: Whether all quasi-identifiers are released as intervals, sets or nodes, or not at
+            all. These lose more, the more values they stand for.
     """
 
     numeric: Floats
