@@ -66,6 +66,7 @@ class MemoryCase(Case):
         link_key: The key of the links between released and original rows.
         counts: By type of measure: what workers counted in the cells.
         fits: By type of measure: what it fitted to the whole table.
+        least_cost: The least cost of suppressed cells; None if no cell is.
     """
 
     schema: Schema
@@ -84,6 +85,7 @@ class MemoryCase(Case):
     link_key: bytes = field(repr=False)
     counts: Mapping[str, States] = field(repr=False)
     fits: Mapping[str, Any] = field(repr=False)
+    least_cost: int | None = None
     cache: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
     partitioned: bool = False
     has_spark: bool = False
@@ -109,14 +111,14 @@ class MemoryCase(Case):
         states = self.counts.get(type)
         if states is None:
             return None
-        return {name: split_by_cost(state, None) for name, state in states.items()}
+        return {name: split_by_cost(state, self.least_cost) for name, state in states.items()}
 
     def cell_fit(self, type: str) -> Any:
         return self.fits.get(type)
 
     @property
     def suppresses_cells(self) -> bool:
-        return False
+        return self.least_cost is not None
 
     def most_rows_of_a_person(self) -> int:
         person = person_codes([self.source.column(id).combine_chunks() for id in self.schema.unit])

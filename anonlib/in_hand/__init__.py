@@ -16,6 +16,7 @@ import pyarrow as pa
 from anonlib.auditing.report import RISKS, AuditReport, value_risk
 from anonlib.config.checks import require_current, require_reviewed
 from anonlib.config.dump import format_config
+from anonlib.config.keys import derive_pseudonym_key
 from anonlib.config.minimum_k import check_minimum_k
 from anonlib.config.model import Config, SourceSection
 from anonlib.config.policies.judgement import require_policy, require_rules
@@ -523,11 +524,13 @@ def _release_in_memory(
     require_reviewed(config.review)
     require_current(config.context)
     require_gates_of_releases(config.gates, config.evaluate)
+    run_id = f"in-memory-{secrets.token_hex(4)}"
+    key = derive_pseudonym_key(config.attributes, config.pseudonyms, run_id, "")
     require_harmless(rows, config)
     marks = marks_of(config.evaluate)
     if config.evaluate is not None:
         rows = mark_rows(rows, config.seed, marks)
-    release = make_release(rows, config, secrets.token_bytes(32), marks)
+    release = make_release(rows, config, secrets.token_bytes(32), marks, key)
     report = audit_release(release, rows, config)
     rules = require_rules(config, rows.schema, report.smallest_class or 0)
     case = make_case(release, rows, config, marks.link_key)
@@ -537,7 +540,7 @@ def _release_in_memory(
     schema = rows.schema
     released = pa.table({c.name: release.table.column(c.id) for c in schema.released}).take(order)
     notes = (*notes, *schema.notes, *_note(rows, config), *release.notes)
-    record = _make_record(release, rows, report, config, notes)
+    record = _make_record(run_id, release, rows, report, config, notes)
     record["policy"] = [asdict(verdict) for verdict in rules]
     record["overview"] = asdict(overview)
     record["evaluation"] = evaluation and evaluation.to_dict()
@@ -564,6 +567,7 @@ def _value_risk(report: AuditReport, config: Config) -> dict[str, float]:
 
 
 def _make_record(
+    run_id: str,
     release: "MemoryRelease",
     rows: "Rows",
     report: AuditReport,
@@ -573,7 +577,7 @@ def _make_record(
     n_in = rows.table.num_rows
     return {
         "anonlib_record": 1,
-        "run_id": f"in-memory-{secrets.token_hex(4)}",
+        "run_id": run_id,
         "outcome": "made",
         "n_rows_in": n_in,
         "n_rows_out": report.n_rows,

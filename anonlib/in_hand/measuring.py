@@ -56,6 +56,7 @@ def make_case(release: MemoryRelease, rows: Rows, config: Config, link_key: byte
         link_key=link_key,
         counts=release.counts,
         fits=release.fits,
+        least_cost=release.least_cost,
     )
 
 

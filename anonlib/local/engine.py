@@ -1,6 +1,7 @@
 """Makes a release in memory as a run in Spark makes it: the same sample, encodings, tree,
 blocks and worker. The audit is elsewhere (`anonlib.auditing`)."""
 
+import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,6 +12,7 @@ import pyarrow as pa
 from anonlib.arrays import Floats, Ints
 from anonlib.config.model import Config, PartitionSection
 from anonlib.errors import ConfigError, Problem
+from anonlib.local.costs import choose_least_cost
 from anonlib.local.limits import refuse_large, size_sample
 from anonlib.local.protected import require_values
 from anonlib.local.rows import Rows
@@ -22,7 +24,7 @@ from anonlib.partition.chain import grow
 from anonlib.partition.tuples import TuplesPartitioner
 from anonlib.partition.units import BLOCKS_PER_UNIT, IN_TASK, find_heavy, group_leaves
 from anonlib.table.block import Block, part
-from anonlib.table.columns import BLOCK, HASH, HIGH, LINK, LOW, TUPLE, key_links
+from anonlib.table.columns import BLOCK, COST, HASH, HIGH, LINK, LOW, TUPLE, key_links
 from anonlib.table.encoding import Encoding, fit_encoding
 from anonlib.table.schema import Schema
 from anonlib.worker.cell_counts import CellStates, make_counter, merge_counts, read_counts
@@ -52,6 +54,7 @@ class MemoryRelease:
         counts: By type of measure: what was counted in the cells.
         fits: By type of measure: what it fitted to the whole table.
         notes: What the kernel says about its search, and the metrics about their figures.
+        least_cost: The least cost of suppressed cells; None if no cell is.
     """
 
     table: pa.Table
@@ -63,10 +66,15 @@ class MemoryRelease:
     counts: Mapping[str, States]
     fits: Mapping[str, Any]
     notes: tuple[str, ...]
+    least_cost: int | None = None
 
 
 def make_release(
-    rows: Rows, config: Config, token_key: bytes, marks: Marks = NO_MARKS
+    rows: Rows,
+    config: Config,
+    token_key: bytes,
+    marks: Marks = NO_MARKS,
+    pseudonym_key: bytes = b"",
 ) -> MemoryRelease:
     """Anonymizes the rows of a table in memory.
 
@@ -81,6 +89,7 @@ def make_release(
         token_key: The key of the tokens of persons.
         marks: What measures need. The rows have LINK and HELD, if links and persons held out are
             among it.
+        pseudonym_key: The key of the pseudonyms. Without one they are under a key that nobody has.
 
     Raises:
         ConfigError: The config does not fit the rows: their number, or the categories of a column.
@@ -89,18 +98,25 @@ def make_release(
     """
     table, schema = rows
     table_fit = fit_table(table, schema, config)
-    output = output_schema(schema, pairs=bool(marks.link_key), marks_held_out=bool(marks.share))
+    costs = config.privacy.suppress == "costliest"
+    output = output_schema(
+        schema, costs=costs, pairs=bool(marks.link_key), marks_held_out=bool(marks.share)
+    )
     sample = table.slice(0, size_sample(config.partition, table.num_rows))
     counting = marks.counting or (Overview(),)
     task = replace(
         make_task(config, schema, table_fit, output),
         token_key=token_key,
+        pseudonym_key=pseudonym_key or secrets.token_bytes(32),
         link_key=marks.link_key,
         counters=tuple(make_counter(m, schema, table_fit.encodings, sample) for m in counting),
     )
     if config.partition.by_tuples:
         return _search_tuples(table, schema, config, task)
-    return _release_blocks(table, schema, config, task)
+    release = _release_blocks(table, schema, config, task)
+    return (
+        _suppress_costliest(release, config.privacy.may_suppress(len(table))) if costs else release
+    )
 
 
 def fit_table(table: pa.Table, schema: Schema, config: Config) -> TableFit:
@@ -152,6 +168,18 @@ def _release_blocks(table: pa.Table, schema: Schema, config: Config, task: Task)
         released, totals = anonymize_blocks(dealt, task)
     made = totals.n_blocks, totals.n_cells
     return _describe(released, *made, task, schema, totals.states, totals.counts)
+
+
+def _suppress_costliest(release: MemoryRelease, max_suppressed: int) -> MemoryRelease:
+    """The release without its costliest cells, at most so many rows, and without COST."""
+    cost = release.table.column(COST).to_numpy()
+    costs, counts = np.unique(cost, return_counts=True)
+    each = zip(costs[::-1].tolist(), counts[::-1].tolist(), strict=True)
+    least = choose_least_cost(each, max_suppressed)
+    kept = release.table.drop_columns([COST])
+    if least is not None:
+        kept = kept.filter(pa.array(cost < least))
+    return replace(release, table=kept, least_cost=least)
 
 
 def _plan(

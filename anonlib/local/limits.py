@@ -81,12 +81,8 @@ def find_unsupported(config: Config) -> Iterator[Problem]:
         "accountability.runs": config.accountability.runs is not None,
         "events": config.events is not None,
         "partition.steps": config.partition.controller is not None,
-        "privacy.suppress": config.privacy.suppress == "costliest",
     }
     yield from (Problem(where, text) for where, found in asked.items() if found)
-    for name, attribute in config.attributes.items():
-        if attribute.pseudonym:
-            yield Problem(f"attributes.{name}.pseudonym", text)
 
 
 def find_accounts() -> Iterator[Problem]:

@@ -4,6 +4,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from anonlib.config.model import PrivacySection
+from anonlib.local.costs import choose_least_cost
 from anonlib.table.columns import COST
 
 
@@ -22,21 +23,6 @@ def find_least_cost(
     if privacy.suppress != "costliest":
         return None
     max_suppressed = privacy.may_suppress(n_rows) - (n_rows - n_planned)
-    return _least_cost_suppressed(staged_rows, max_suppressed)
-
-
-def _least_cost_suppressed(staged_rows: DataFrame, max_suppressed: int) -> int | None:
-    """The least cost of the cells to suppress; None to suppress no cell.
-
-    Cells of that cost or more have at most `max_suppressed` rows together. Cells of equal cost are
-    suppressed all or not at all.
-    """
     costs = staged_rows.groupBy(COST).count().orderBy(F.col(COST).desc())
     counts = costs.limit(max(max_suppressed, 0) + 1).collect()  # each has a row at least
-    least, rows = None, 0
-    for row in counts:
-        rows += row["count"]
-        if rows > max_suppressed or row[COST] == 0:
-            break
-        least = int(row[COST])
-    return least
+    return choose_least_cost(((row[COST], row["count"]) for row in counts), max_suppressed)

@@ -174,6 +174,34 @@ def test_same_rows_by_tuples(spark: SparkSession, tmp_path: Path) -> None:
 
 
 @pytest.mark.spark
+def test_same_pseudonyms(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With a stable key, whoever makes the release; the texts of one person are one."""
+    monkeypatch.setenv("OWN_KEY", "0123456789abcdef")
+    table = people(300)
+    named = [None if i % 50 == 0 else f"p{i // 2}" + " " * (i % 2) for i in range(300)]
+    table = table.set_column(table.column_names.index("person"), "person", pa.array(named))
+    chosen = config(
+        tmp_path,
+        attributes={
+            "person": {"role": "identifier", "pseudonym": True},
+            "illness": {"role": "drop"},
+        },
+        one_row_per_person=False,
+        unit=["person"],
+        pseudonyms={"key_env": "OWN_KEY", "scope": "stable"},
+        privacy={"models": [{"type": "k_anonymity", "k": 4}], "acknowledge_linked": True},
+    )
+    here = anonlib.anonymize(table, chosen).table
+    anonlib.release(anonlib.parse(chosen), dataframe=spark.createDataFrame(table))
+    there = spark.read.format("delta").load(str(tmp_path / "table")).toArrow()
+    assert rows_of(here) == rows_of(there.select(here.column_names))
+    assert here.column("person").null_count == 6
+    assert len(here.column("person").unique()) == 1 + 150
+
+
+@pytest.mark.spark
 def test_a_dataframe_of_spark(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -132,8 +132,11 @@ def test_suppressed_controllers_leave_the_reference(spark: SparkSession, tmp_pat
 
 def test_the_costliest_cells_are_suppressed(spark: SparkSession, tmp_path: Path) -> None:
     """Within the limit, and the loss of what is left is smaller."""
-    plain = config(tmp_path, kernel={"type": "mondrian"})
-    every = anonlib.anonymize(generate(spark, ROWS, 3).toArrow(), plain).table
+    plain, people = (
+        config(tmp_path, kernel={"type": "mondrian"}),
+        generate(spark, ROWS, 3).toArrow(),
+    )
+    every = anonlib.anonymize(people, plain).table
     privacy = {**plain["privacy"], "suppression_limit": 0.05, "suppress": "costliest"}
     given = {**plain, "privacy": privacy, "release": {"path": str(tmp_path / "less")}}
     result = anonlib.release(anonlib.parse(given))
@@ -142,6 +145,9 @@ def test_the_costliest_cells_are_suppressed(spark: SparkSession, tmp_path: Path)
     kept = rows(spark.read.format("delta").load(str(tmp_path / "less")))
     assert every.num_rows == ROWS
     assert not kept - rows(spark.createDataFrame(every))
+    here = anonlib.anonymize(people, given)
+    assert rows(spark.createDataFrame(here.table)) == kept
+    assert here.record["n_suppressed"] == result.n_suppressed
 
 
 def test_rows_that_agree_in_everything_are_dealt_out(spark: SparkSession, tmp_path: Path) -> None:

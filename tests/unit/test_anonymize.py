@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -250,6 +251,48 @@ def test_a_person_with_many_rows() -> None:
     assert found.audit.verdicts[0].value >= 5
     assert found.risk == {}  # rows are no persons
     assert "patient" not in found.table.columns
+
+
+def test_pseudonyms(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of one call link the rows of a person, and no two calls."""
+    table = people()[["name", "age", "wage"]].copy()
+    table["name"] = table["name"].str[:-1]
+    quasi = {"role": "quasi_identifier", "scale": "continuous"}
+    given = {
+        "attributes": {
+            "age": quasi,
+            "wage": quasi,
+            "name": {"role": "identifier", "pseudonym": True},
+        },
+        "unit": ["name"],
+        "pseudonyms": {"key_env": "OWN_KEY"},
+        "privacy": {"models": [{"type": "k_anonymity", "k": 3}], "acknowledge_linked": True},
+        "partition": {"steps": [{"type": "single"}]},
+        "kernel": "mdav",
+    }
+    monkeypatch.delenv("OWN_KEY", raising=False)
+    with pytest.raises(ConfigError, match=r"pseudonyms\.key_env: "):
+        anonlib.anonymize(table, given)
+    monkeypatch.setenv("OWN_KEY", "a key of 16 bytes or more")
+    one, other = anonlib.anonymize(table, given), anonlib.anonymize(table, given)
+    assert one.table["name"].nunique() == table["name"].nunique() == 40
+    assert not {*one.table["name"]} & {*other.table["name"]}
+    assert not {*one.table["name"]} & {*table["name"]}
+    assert "pseudonym" in one.report()
+    assert anonlib.audit(one.table, one.config).passed
+
+
+def test_the_costliest_cells_are_suppressed() -> None:
+    """Up to the limit, whole cells, and nothing else changes."""
+    every = released(people(), kernel="mondrian")
+    rarer = {"suppression_limit": 0.1, "suppress": "costliest"}
+    found = released(people(), kernel="mondrian", privacy=rarer)
+    lost = len(every.table) - len(found.table)
+    assert 0 < lost == found.record["n_suppressed"] <= 40
+    before, after = (Counter(each.table.itertuples(index=False)) for each in (every, found))
+    assert after < before
+    assert {*(before - after)}.isdisjoint(after)
+    assert found.audit.passed
 
 
 def test_the_config_makes_the_same_release(tmp_path: Path) -> None:

@@ -1,11 +1,12 @@
-"""Load of tasks on skewed tables: the longest task of the stage that anonymizes, over the mean
-task. No row may be lost.
+"""Skewed tables: the time per row, and the load of tasks: the longest task of the stage that
+anonymizes, over the mean task. No row may be lost.
 
-    scripts/bench skew [--rows 2000000] [--cases tuple controllers zips] [--kernel mdav]
+    scripts/bench skew [--rows 2000000] [--cases plain tuple controllers zips] [--kernel mdav]
 """
 
 import argparse
 import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +52,11 @@ def controllers(frame: DataFrame) -> DataFrame:
     return frame.withColumn("owner", F.when(F.pmod("id", F.lit(10)) == 0, tiny).otherwise("huge"))
 
 
+def tiny(frame: DataFrame) -> DataFrame:
+    """A controller for every 6 rows."""
+    return frame.withColumn("owner", F.concat(F.lit("c"), F.floor(F.col("id") / 6).cast("string")))
+
+
 def zips(frame: DataFrame) -> DataFrame:
     """100,000 distinct zip codes."""
     code = F.pmod(F.xxhash64(F.lit("code"), "id"), F.lit(100_000))
@@ -67,14 +73,24 @@ def rare(frame: DataFrame) -> DataFrame:
     return frame.withColumn("label", F.when(F.col("id") < 5, F.lit("rare")).otherwise("label"))
 
 
+CONTROLLER = {"type": "controller", "column": "owner"}
 #: Case -> what it does to the table, and the steps that it is tried with.
 CASES: dict[str, tuple[Any, list[dict[str, Any]]]] = {
+    "plain": (lambda frame: frame, [{"type": "kmeans"}]),
     "tuple": (repeated, [{"type": "kmeans"}]),
-    "controllers": (controllers, [{"type": "controller", "column": "owner"}, {"type": "kmeans"}]),
+    "controllers": (controllers, [CONTROLLER, {"type": "kmeans"}]),
+    "tiny": (tiny, [CONTROLLER]),
     "zips": (zips, [{"type": "mondrian"}]),
     "constant": (constant, [{"type": "target_tree"}]),
     "rare": (rare, [{"type": "target_tree"}]),
 }
+
+
+def models(steps: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """k = 10 and l = 2, or what 6 rows can hold."""
+    if steps == [CONTROLLER]:
+        return [{"type": "k_anonymity", "k": 3}]
+    return [{"type": "k_anonymity", "k": 10}, {"type": "l_diversity", "l": 2}]
 
 
 def config(source: Path, target: Path, steps: list[dict[str, Any]], kernel: str) -> dict[str, Any]:
@@ -91,7 +107,7 @@ def config(source: Path, target: Path, steps: list[dict[str, Any]], kernel: str)
             "owner": {"role": "drop"},
         },
         "one_row_per_person": True,
-        "privacy": {"models": [{"type": "k_anonymity", "k": 10}, {"type": "l_diversity", "l": 2}]},
+        "privacy": {"models": models(steps)},
         "partition": {"steps": steps, "max_rows": 10_000},
         "kernel": kernel,
         "max_categories": 200_000,
@@ -119,14 +135,16 @@ def main() -> None:
             change(people(spark, rows)).write.parquet(str(source))
             made = config(source, Path(name) / f"{case}-{rows}-out", steps, given.kernel)
             made["spark"] = {"partitions": 16}
-            first = next_stage(spark)
+            first, begun = next_stage(spark), time.monotonic()
             result = anonlib.release(anonlib.parse(made))
+            seconds = time.monotonic() - begun
             if rows == WARM_UP:
                 continue
             tasks = heaviest_stage(spark, first)
             mean = sum(tasks) / len(tasks)
             print(
-                f"{case:12} {' > '.join(step['type'] for step in steps):22} {len(tasks)} tasks  "
+                f"{case:12} {' > '.join(step['type'] for step in steps):22} "
+                f"{1e6 * seconds / rows:6.2f} us/row  {len(tasks)} tasks of {sum(tasks):.0f} s  "
                 f"longest {max(tasks) / mean:.2f} x mean  blocks {result.n_blocks:,}  "
                 f"rows in {result.n_rows_in:,} = out {result.n_rows_out:,} + suppressed "
                 f"{result.n_suppressed:,}  ncp {result.losses['ncp']:.4f}",
