@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -37,13 +37,11 @@ from anonlib.config.reading import GivenConfig, add_usual_measures, as_config
 from anonlib.config.resolve import bind_models
 from anonlib.errors import ConfigError, InfeasibleError, InputError, Problem
 from anonlib.evaluation import evaluate_case, require_gates_of_releases
-from anonlib.pages.seal import Certificate
 from anonlib.privacy.k_anonymity import KAnonymity
 from anonlib.progress import Progress
 from anonlib.run.account import require_words, spell_path
 from anonlib.run.backlog import can_wait
 from anonlib.run.block_plan import refuse_inexact
-from anonlib.run.confirmation import LineVerdict, confirm_lines
 from anonlib.run.endings import (
     finish,
     record_path,
@@ -59,7 +57,6 @@ from anonlib.run.result import CheckResult, ColumnPlan, ReleaseResult
 from anonlib.run.run_table import Accounting, keep_account, table_of_runs
 from anonlib.run.scan import Scan, require_readable, scan
 from anonlib.run.steps import Run, keep
-from anonlib.run.testimony import take_testimony
 from anonlib.run.verify import audit_published
 from anonlib.source import Source, open_source
 from anonlib.source.given import require_frame
@@ -77,6 +74,10 @@ from anonlib.sweeps.in_spark import run_sweep
 from anonlib.sweeps.results import SweepResult
 from anonlib.sweeps.settings import Sweep, sweep_problems
 from anonlib.table.schema import Column, Schema
+
+if TYPE_CHECKING:
+    from anonlib.pages.seal import Certificate
+    from anonlib.run.confirmation import LineVerdict
 
 
 def release(
@@ -257,9 +258,12 @@ def audit_delta(
 
 
 def verify_delta(
-    certificate: Certificate, table: str, progress: Progress, version: int | None = None
-) -> tuple[LineVerdict, ...]:
+    certificate: "Certificate", table: str, progress: Progress, version: int | None = None
+) -> "tuple[LineVerdict, ...]":
     """Compares a certificate with a Delta table, as `anonlib.verify` says."""
+    from anonlib.run.confirmation import confirm_lines  # this imports matplotlib
+    from anonlib.run.testimony import take_testimony
+
     with progress.stage("start"):
         spark = session({})
     where = f"table {table}"
@@ -271,8 +275,11 @@ def verify_delta(
         return confirm_lines(certificate, take_testimony(reader.load(table), table))
 
 
-def verify_frame(certificate: Certificate, table: DataFrame) -> tuple[LineVerdict, ...]:
+def verify_frame(certificate: "Certificate", table: DataFrame) -> "tuple[LineVerdict, ...]":
     """Compares a certificate with a DataFrame, as `anonlib.verify` says."""
+    from anonlib.run.confirmation import confirm_lines
+    from anonlib.run.testimony import take_testimony
+
     require_frame(table, "table")
     with translate_errors("table"):
         return confirm_lines(certificate, take_testimony(table, None))

@@ -9,8 +9,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from pyspark import StorageLevel
-from pyspark.ml.feature import VectorAssembler, VectorSizeHint
-from pyspark.ml.functions import array_to_vector, vector_to_array
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -80,6 +78,9 @@ def vectors(
     Yields:
         The columns `label` and `features`. Features are vectors, sparse if that is smaller.
     """
+    from pyspark.ml.feature import VectorAssembler, VectorSizeHint
+    from pyspark.ml.functions import array_to_vector
+
     width = len(features.names)
     ids = [*features.ids, *([] if target is None else [target.column.id])]
     rows = rows.select(*ids)
@@ -142,6 +143,8 @@ def fit_and_score(
         return _score_classes(test.withColumn("prediction", F.lit(float(only))), n_classes, None)
     if not counts:
         return Scores()
+    from pyspark.ml.functions import vector_to_array
+
     task = TaskSize(n_classes, sum(counts.values()), min(counts.values()), seed)
     predictions = learner.spark_estimator(task).fit(train).transform(test)
     if "probability" in predictions.columns:

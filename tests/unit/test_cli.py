@@ -324,6 +324,14 @@ class TestProcess:
         large = {"pyspark", "numpy", "pandas", "pyarrow", "numba", "sklearn", "matplotlib", "rich"}
         assert not large & {*done.stdout.split()}
 
+    def test_spark_need_not_wait_for_pages_and_learners(self) -> None:
+        done = python("""
+            import sys
+            import anonlib.pipeline
+            assert not {"matplotlib", "pyspark.ml", "numba", "sklearn"} & set(sys.modules)
+        """)
+        assert done.returncode == 0, done.stderr
+
     def test_as_a_module(self) -> None:
         done = subprocess.run(
             [sys.executable, "-m", "anonlib", "nope"], capture_output=True, text=True, check=False
