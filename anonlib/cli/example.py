@@ -13,7 +13,7 @@ TEMPLATE = files("anonlib.cli") / "example.yaml"
 CONFIG, TABLE = FOLDER / "people.yaml", FOLDER / "people.csv"
 N_ROWS = 5_000
 #: A short run: the JVM's second compiler would take more time than it saves.
-SETTINGS = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
+SETTINGS = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseParallelGC"}
 
 
 def write_example(progress: Progress) -> str:
