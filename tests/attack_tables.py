@@ -27,10 +27,11 @@ Make = Callable[[Rows], pa.Table]
 
 
 def fold_parts(rows: pa.Table, count: Count, merge: Merge, n_parts: int) -> States:
-    """The states of rows in a number of parts."""
+    """The states of rows in a number of parts, of two tables each."""
     merged: dict[str, Any] = {}
     for places in np.array_split(np.arange(rows.num_rows), n_parts):
-        for name, state in count([rows.take(pa.array(places))]).items():
+        tables = [rows.take(pa.array(half)) for half in np.array_split(places, 2)]
+        for name, state in count(tables).items():
             merged[name] = merge(name, merged[name], state) if name in merged else state
     return merged
 

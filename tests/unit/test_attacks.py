@@ -19,7 +19,7 @@ from anonlib.measure.attack_tables import PERSON
 from anonlib.measure.attempts import RISK_NAMES, Attempts, estimate_rate
 from anonlib.measure.case import Case
 from anonlib.measure.features import encode_distinct
-from anonlib.measure.risk import _compared, _regions
+from anonlib.measure.risk import _compared, _reach, _regions
 from anonlib.measure.risk._compared import match_column
 from anonlib.measure.risk._extrapolation import extrapolate
 from anonlib.measure.risk._predicates import Predicates, are_single, merge_matches
@@ -204,15 +204,18 @@ def test_intervals_hold_no_risk_of_shuffled_columns() -> None:
 
 
 @settings(max_examples=60)
-@given(st.integers(0, 10**6), st.integers(1, 4))
-def test_searches_find_the_nearest_rows_of_all_parts(seed: int, n_parts: int) -> None:
+@given(st.integers(0, 10**6), st.integers(1, 4), st.sampled_from([1, 10**6]))
+def test_searches_find_the_nearest_rows_of_all_parts(seed: int, n_parts: int, most: int) -> None:
+    """Whether tables are looked at on their own, with what was found before, or together."""
     random = np.random.default_rng(seed)
     case = make_case(small(random), RECODED, by_cells(lambda t: np.arange(t.num_rows) // 3))
     tables = replace(case.attack_tables(0.4, 10), n_parts=n_parts)
     columns = case.schema.released
     persons = pa.concat_tables([tables.members, tables.others])
     search = Search(persons, (columns[:2], columns[2:]), case.encodings)
-    found = search.find(tables)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_reach, "ROWS", most)
+        found = search.find(tables)
     squared = slow_distances(case, persons, tables.released)
     for i, row in enumerate(squared):
         groups = row[:, :2].sum(axis=1), row[:, 2:].sum(axis=1)

@@ -13,7 +13,14 @@ from anonlib.encode import about
 from anonlib.encode.texts import texts
 from anonlib.measure.features import as_one_array
 from anonlib.measure.nearest import CHUNK
-from anonlib.measure.risk._reach import find_near, find_tuples, match_rows
+from anonlib.measure.risk._reach import (
+    LEAST_CHUNK,
+    find_near,
+    find_tuples,
+    join_tables,
+    match_rows,
+    sort_tuples,
+)
 from anonlib.measure.states import Count, Merge, States
 from anonlib.table.encoding import Encoding
 from anonlib.table.schema import Column
@@ -66,9 +73,8 @@ class Candidates:
 
     def _count(self, tables: Iterable[pa.Table]) -> States:
         state = np.zeros(0)
-        for table in tables:
-            if table.num_rows:
-                state = _merge("", state, self._of_table(table))
+        for table in join_tables(tables):
+            state = _merge("", state, self._of_table(table))
         return {_STATE: state}
 
     def _of_table(self, table: pa.Table) -> Floats:
@@ -83,11 +89,12 @@ class Candidates:
         place = pair // len(distinct), pair % len(distinct)
         values = csr_matrix((np.ones(len(pair)), place), (len(first), len(distinct)))
         found, p = [], self.persons.num_rows
-        size = max(1, CHUNK // len(first))
+        tree = sort_tuples(columns, first)
+        size, anywhere = max(LEAST_CHUNK, CHUNK // len(first)), np.full(p, np.inf)
         for start in range(0, p, size):
             chunk = slice(start, min(p, start + size))
-            distance, near = find_near(columns, first, chunk)
-            person, value = (csr_matrix(near, dtype=np.float64) @ values).nonzero()
+            distance, near = find_near(tree, chunk, anywhere[chunk])
+            person, value = (near @ values).nonzero()
             found.append(np.column_stack([person + start, distance[person], distinct[value]]))
         return np.concatenate(found).ravel()
 

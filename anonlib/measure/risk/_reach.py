@@ -1,14 +1,14 @@
 """The released rows that are nearest to persons, found in one pass over a release of any size."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, reduce
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
-from anonlib.arrays import Bools, Floats, Ints
+from anonlib.arrays import Codes, Floats, Ints
 from anonlib.measure.features import as_one_array, encode_distinct
 from anonlib.measure.nearest import CHUNK, MatchedColumn
 from anonlib.measure.risk._compared import match_column, match_plain
@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 #: Squared distances are rounded to multiples of this: equal ones stay equal, however they are
 #: summed.
 STEP = 2.0**-30
+#: Rows to look at together: the more, the fewer tuples are looked at in several tables.
+ROWS = 250_000
+#: The fewest persons to look at together, however many tuples there are.
+LEAST_CHUNK = 16
 #: The name of the only state.
 NEAREST = "nearest"
 #: A scipy.sparse.csr_matrix of float64.
@@ -85,36 +89,35 @@ class Search:
     def _count(self, tables: Iterable[pa.Table]) -> States:
         p, g = self.persons.num_rows, len(self.groups)
         state = _empty(p, g, self.n_payload)
-        for table in tables:
-            if table.num_rows:
-                found = self._of_table(table)
-                state = _merge("", state.ravel(), found.ravel(), g, state.shape[1]).reshape(p, -1)
+        for table in join_tables(tables):
+            found = self._of_table(table, state[:, :g])
+            state = _merge("", state.ravel(), found.ravel(), g, state.shape[1]).reshape(p, -1)
         return {NEAREST: state.ravel()}
 
-    def _of_table(self, table: pa.Table) -> Floats:
-        """float64[p, 2 g + v]. The state of one table."""
-        from scipy.sparse import csr_matrix
-
+    def _of_table(self, table: pa.Table, bound: Floats) -> Floats:
+        """float64[p, 2 g + v]. The state of one table. bound: float64[p, g]. The squared distances
+        that were found before."""
         columns = [match_rows(g, self.persons, table, self.encodings) for g in self.groups]
         pairs = self.pair_payload(self.persons, table) if self.pair_payload else None
         every = [*(each for group in columns for each in group), *([pairs] if pairs else [])]
         first, tuple_of = find_tuples(every, table.num_rows)
+        trees = [sort_tuples(group, first) for group in columns]
         rows = np.bincount(tuple_of).astype(np.float64)
         totals = self._totals(table, tuple_of)
         p, g = self.persons.num_rows, len(self.groups)
         state = _empty(p, g, self.n_payload)
-        size = max(1, CHUNK // len(first))
+        size = max(LEAST_CHUNK, CHUNK // len(first))
         for start in range(0, p, size):
             chunk = slice(start, min(p, start + size))
-            near = [find_near(group, first, chunk) for group in columns]
+            near = [find_near(tree, chunk, bound[chunk, i]) for i, tree in enumerate(trees)]
             for i, (distance, nearest) in enumerate(near):
                 state[chunk, i], state[chunk, g + i] = distance, nearest @ rows
-            both = np.logical_and.reduce([nearest for _, nearest in near])
+            both = reduce(lambda one, other: one.multiply(other), [nearest for _, nearest in near])
             if pairs is None:
-                state[chunk, 2 * g :] = (csr_matrix(both, dtype=np.float64) @ totals).toarray()
+                state[chunk, 2 * g :] = (both @ totals).toarray()
             else:
                 its = np.rint(pairs.distances.squared(chunk) / STEP)[:, pairs.place[first]]
-                state[chunk, 2 * g] = (both * rows * its).sum(axis=1) * STEP
+                state[chunk, 2 * g] = both.multiply(its).tocsr() @ rows * STEP
         return state
 
     def _totals(self, table: pa.Table, tuple_of: Ints) -> Sparse:
@@ -125,6 +128,18 @@ class Search:
         of_tuples = csr_matrix((np.ones(n), (tuple_of, np.arange(n))))
         every = csr_matrix(np.ones((n, 1)))
         return of_tuples @ (every if self.payload is None else self.payload(table))
+
+
+def join_tables(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
+    """The rows as tables of at least ROWS rows, but for the last one."""
+    waiting: list[pa.Table] = []
+    for table in tables:
+        waiting.append(table)
+        if sum(each.num_rows for each in waiting) >= ROWS:
+            yield pa.concat_tables(waiting)
+            waiting = []
+    if sum(each.num_rows for each in waiting):
+        yield pa.concat_tables(waiting)
 
 
 def match_rows(
@@ -150,21 +165,66 @@ def _match(
     return found and MatchedColumn(found.distances, found.place[index])
 
 
-def find_near(group: Sequence[MatchedColumn], first: Ints, chunk: slice) -> tuple[Floats, Bools]:
+class TupleTree(NamedTuple):
+    """The t tuples of a table in the order of their values. A search leaves out many at once, as if
+    they were leaves below a node.
+
+    Attributes:
+        columns: The c columns, those with few values first.
+        tuples: int64[t]. The number of each tuple.
+        place: int32[t, c]. Its place among the distinct values of each column.
+        after: int32[c, t]. By column and tuple: the next tuple that differs from it in this column
+            or in one before; t if there is none.
+    """
+
+    columns: tuple[MatchedColumn, ...]
+    tuples: Ints
+    place: Codes
+    after: Codes
+
+
+def sort_tuples(group: Sequence[MatchedColumn], first: Ints) -> TupleTree:
+    """Sorts the tuples by the columns of a group. first: int64[t]. A row of each tuple."""
+    columns = tuple(sorted(group, key=lambda column: int(column.place.max(initial=0))))
+    t, c = len(first), len(columns)
+    place = np.empty((t, c), np.int32)
+    for k, column in enumerate(columns):
+        place[:, k] = column.place[first]
+    tuples = np.lexsort(place.T[::-1]) if c else np.arange(t)
+    place = np.ascontiguousarray(place[tuples])
+    after = np.empty((c, t), np.int32)
+    differs = np.zeros(max(t - 1, 0), np.bool_)
+    for k in range(c):
+        differs |= place[1:, k] != place[:-1, k]
+        ends = np.append(np.flatnonzero(differs) + 1, t)
+        after[k] = np.repeat(ends, np.diff(ends, prepend=0))
+    return TupleTree(columns, tuples, place, after)
+
+
+def find_near(tree: TupleTree, chunk: slice, bound: Floats) -> tuple[Floats, Sparse]:
     """The least squared distance of each person of a chunk, and which tuples have it.
 
-    first: int64[t]. A row of each tuple.
+    Args:
+        tree: The tuples.
+        chunk: The persons.
+        bound: float64[persons]. Tuples at a larger squared distance don't count.
+
+    Returns:
+        float64[persons]. The least squared distance; inf if no tuple counts.
+        csr_matrix[persons, t]. 1 for the tuples that have it.
     """
+    from scipy.sparse import csr_matrix
+
     from anonlib.measure.risk._reach_core import nearest
 
-    size, t = chunk.stop - chunk.start, len(first)
-    if not group:  # nothing is known: all are equally near
-        return np.zeros(size), np.ones((size, t), np.bool_)
-    parts = [np.rint(column.distances.squared(chunk) / STEP) for column in group]
+    shape = chunk.stop - chunk.start, len(tree.tuples)
+    if not tree.columns:  # nothing is known: all are equally near
+        return np.zeros(shape[0]), csr_matrix(np.ones(shape))
+    parts = [np.rint(column.distances.squared(chunk) / STEP) for column in tree.columns]
     start = np.cumsum([0, *(part.shape[1] for part in parts[:-1])])
-    place = np.column_stack([column.place[first] for column in group]).astype(np.int32)
-    least, near = nearest(np.hstack(parts), start, place)
-    return least * STEP, near
+    distance, most = np.hstack(parts), np.rint(bound / STEP)
+    least, end, found = nearest(distance, start, tree.place, tree.after, most)
+    return least * STEP, csr_matrix((np.ones(len(found)), tree.tuples[found], end), shape)
 
 
 def find_tuples(columns: Sequence[MatchedColumn], n: int) -> tuple[Ints, Ints]:
