@@ -29,7 +29,7 @@ class SseBound(Metric):
     It holds for every kernel. Models beyond k-anonymity, nominal columns and recoders can only make
     the least loss that is possible larger; then the release is nearer to it than the bound tells.
     The bound is of the rows that count in `sse`: others may be suppressed. It has no value for
-    tuples of `partition: tuples`, since their rows are not there.
+    tuples of the partitioner `tuples`, since their rows are not there.
 
     Blocks of at most 1,500 rows and k up to 5: a linear program over all sets of k rows, by column
     generation, which ends with its

@@ -142,4 +142,4 @@ def test_suppressed_cells_and_tuples(shell: Shell, tmp_path: Path) -> None:
     of = {each["of"]: each for each in findings["figures"] if each["name"] == "worst_loss"}
     assert of["city"]["value"] > 0
     assert of["illness"]["value"] is None
-    assert "partition: tuples" in of["illness"]["note"]
+    assert "the partitioner `tuples`" in of["illness"]["note"]

@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -9,6 +10,8 @@ import yaml
 import anonlib
 from tests.texts import ROOT, Fenced, Shown, commands, fenced, not_said
 
+#: Recoders whose forms all measures can read.
+RANGES = {"continuous": "interval", "ordinal": "interval", "nominal": "set"}
 OUTPUT = "a table\n\nrows   1,200\nclasses  40\ndone\n"
 
 
@@ -98,10 +101,26 @@ def test_yaml_is_yaml(page: Path) -> None:
         assert yaml.safe_load(block.text)
 
 
-def test_the_config_of_the_guide() -> None:
-    """Whole and valid, but for an order that it shortens."""
+def guide_config() -> dict[str, Any]:
+    """The config of the guide, which is whole but for an order that it shortens."""
     (block, *_) = [b for b in fenced((ROOT / "docs/guide/config.md").read_text()) if b.language]
-    raw = yaml.safe_load(block.text)
+    raw: dict[str, Any] = yaml.safe_load(block.text)
     raw["attributes"]["education"]["order"] = ["Preschool", "Masters", "Doctorate"]
     raw["attributes"]["national_id"]["pseudonym"] = True
-    assert anonlib.parse(raw).k == 10
+    return raw
+
+
+def test_the_config_of_the_guide() -> None:
+    assert anonlib.parse(guide_config()).k == 10
+
+
+def test_measures_and_gates_of_pages_are_of_a_config() -> None:
+    """Each block is valid as a part of the guide's config, whose columns it names."""
+    found = 0
+    for page in PAGES:
+        for block in fenced(page.read_text("utf-8")):
+            raw = yaml.safe_load(block.text) if block.language == "yaml" else None
+            if raw and "evaluate" in raw and "attributes" not in raw:
+                anonlib.parse(guide_config() | {"recode": RANGES} | raw)
+                found += 1
+    assert found >= 3

@@ -30,7 +30,7 @@ MISSING_GROUP, OTHER_GROUPS, GONE_GROUPS = "missing", "other groups", "groups le
 
 AFTERWARDS = "once a release is published, nothing tells whose rows were suppressed or lost what"
 MANY = f"more than {MOST_GROUPS} groups; name a column with fewer values"
-UNKNOWN = "with `partition: tuples`, only quasi-identifiers and protected columns are counted"
+UNKNOWN = "with the partitioner `tuples`, only quasi-identifiers and protected columns are counted"
 HEADS = ("group", "rows released", "loss", "suppressed", "risk")
 FEW = "no group has enough rows to be told apart"
 
