@@ -19,7 +19,7 @@ from anonlib.measure.attack_tables import PERSON
 from anonlib.measure.attempts import RISK_NAMES, Attempts, estimate_rate
 from anonlib.measure.case import Case
 from anonlib.measure.features import encode_distinct
-from anonlib.measure.risk import _compared, _reach, _regions
+from anonlib.measure.risk import _compared, _regions, _tables
 from anonlib.measure.risk._compared import match_column
 from anonlib.measure.risk._extrapolation import extrapolate
 from anonlib.measure.risk._predicates import Predicates, are_single, merge_matches
@@ -214,7 +214,7 @@ def test_searches_find_the_nearest_rows_of_all_parts(seed: int, n_parts: int, mo
     persons = pa.concat_tables([tables.members, tables.others])
     search = Search(persons, (columns[:2], columns[2:]), case.encodings)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_reach, "ROWS", most)
+        patch.setattr(_tables, "ROWS", most)
         found = search.find(tables)
     squared = slow_distances(case, persons, tables.released)
     for i, row in enumerate(squared):

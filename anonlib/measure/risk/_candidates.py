@@ -17,10 +17,10 @@ from anonlib.measure.risk._reach import (
     LEAST_CHUNK,
     find_near,
     find_tuples,
-    join_tables,
     match_rows,
     sort_tuples,
 )
+from anonlib.measure.risk._tables import join_tables
 from anonlib.measure.states import Count, Merge, States
 from anonlib.table.encoding import Encoding
 from anonlib.table.schema import Column

@@ -1,6 +1,6 @@
 """Predicates on rows: conjunctions of conditions. They are counted over tables of any size."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from operator import itemgetter
@@ -12,10 +12,9 @@ import pyarrow as pa
 from anonlib.arrays import Bools, Floats, Ints
 from anonlib.measure.risk._region_index import RegionIndex, index_regions
 from anonlib.measure.risk._regions import Region, read_regions
+from anonlib.measure.risk._tables import join_tables
 from anonlib.table.schema import Column
 
-#: Rows to look at together: each predicate has a cost for each table.
-ROWS = 250_000
 #: A condition on the column with this place among the columns.
 Condition: TypeAlias = tuple[int, Region]
 
@@ -80,7 +79,7 @@ class Predicates:
         found = np.zeros((len(self.conjunctions), 3))
         found[:, 1], found[:, 2] = np.inf, -np.inf
         n = 0
-        for table in _join_tables(tables):
+        for table in join_tables(tables):
             n += table.num_rows
             indexes = self._index(table, released=released)
             numbers = None
@@ -109,18 +108,6 @@ class Predicates:
                 for k, ((i, _), size) in enumerate(zip(its, index.sizes.tolist(), strict=True)):
                     found[i] = IndexedCondition(size, index, k)
         return found
-
-
-def _join_tables(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
-    """The same rows in tables of at least ROWS rows, but for the last."""
-    waiting: list[pa.Table] = []
-    for table in tables:
-        waiting.append(table)
-        if sum(each.num_rows for each in waiting) >= ROWS:
-            yield pa.concat_tables(waiting)
-            waiting = []
-    if waiting:
-        yield pa.concat_tables(waiting)
 
 
 def _find_rows(conditions: Sequence[IndexedCondition]) -> Ints:

@@ -1,6 +1,6 @@
 """The released rows that are nearest to persons, found in one pass over a release of any size."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
@@ -12,6 +12,7 @@ from anonlib.arrays import Codes, Floats, Ints
 from anonlib.measure.features import as_one_array, encode_distinct
 from anonlib.measure.nearest import CHUNK, MatchedColumn
 from anonlib.measure.risk._compared import match_column, match_plain
+from anonlib.measure.risk._tables import join_tables
 from anonlib.measure.states import States
 from anonlib.table.encoding import Encoding
 from anonlib.table.schema import Column, Role
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
 #: Squared distances are rounded to multiples of this: equal ones stay equal, however they are
 #: summed.
 STEP = 2.0**-30
-#: Rows to look at together: the more, the fewer tuples are looked at in several tables.
-ROWS = 250_000
 #: The fewest persons to look at together, however many tuples there are.
 LEAST_CHUNK = 16
 #: The name of the only state.
@@ -128,18 +127,6 @@ class Search:
         of_tuples = csr_matrix((np.ones(n), (tuple_of, np.arange(n))))
         every = csr_matrix(np.ones((n, 1)))
         return of_tuples @ (every if self.payload is None else self.payload(table))
-
-
-def join_tables(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
-    """The rows as tables of at least ROWS rows, but for the last one."""
-    waiting: list[pa.Table] = []
-    for table in tables:
-        waiting.append(table)
-        if sum(each.num_rows for each in waiting) >= ROWS:
-            yield pa.concat_tables(waiting)
-            waiting = []
-    if sum(each.num_rows for each in waiting):
-        yield pa.concat_tables(waiting)
 
 
 def match_rows(
