@@ -4,6 +4,7 @@ They are used only in memory, here and in workers, and are never written.
 """
 
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -19,6 +20,8 @@ from anonlib.config.model import (
 )
 from anonlib.errors import ConfigError, Problem
 
+#: The usual form of a variable's name.
+_VARIABLE = re.compile(r"[A-Z][A-Z0-9]*(_[A-Z0-9]+)*")
 #: The shortest and the longest master key.
 MIN_BYTES, MAX_BYTES = 16, 65_536
 
@@ -143,7 +146,9 @@ def _derive(key: bytes, purpose: str) -> bytes:
 def _read_master(section: MasterKey, where: str) -> bytes:
     if section.key_env is not None:
         where, key = f"{where}.key_env", os.fsencode(os.environ.get(section.key_env, ""))
-        missing = f"environment variable {section.key_env} is not set"
+        # Another text may be the key itself, which nobody shall read.
+        shown = section.key_env if _VARIABLE.fullmatch(section.key_env) else "that it names"
+        missing = f"environment variable {shown} is not set"
     else:
         where, missing = f"{where}.key_file", "the file can't be read"
         try:

@@ -524,7 +524,7 @@ def _release_in_memory(
     require_reviewed(config.review)
     require_current(config.context)
     require_gates_of_releases(config.gates, config.evaluate)
-    run_id = f"in-memory-{secrets.token_hex(4)}"
+    run_id = f"in-memory-{secrets.token_hex(16)}"  # pseudonyms of two runs must differ
     key = derive_pseudonym_key(config.attributes, config.pseudonyms, run_id, "")
     require_harmless(rows, config)
     marks = marks_of(config.evaluate)

@@ -291,9 +291,11 @@ def _attempt(rows: "Rows", attempt: Attempt) -> Attempt:
     risk = value_risk(report.sizes, report.n_classes, report.n_rows)
     n, n_suppressed = rows.table.num_rows, rows.table.num_rows - report.n_rows
     loss = release.losses["ncp"]
+    # That of cells suppressed for their cost is among it; of other suppressed rows there is none.
+    n_measured = report.n_rows if release.least_cost is None else n
     return replace(
         attempt,
-        loss=None if loss is None else (loss * report.n_rows + n_suppressed) / n,
+        loss=None if loss is None else (loss * n_measured - release.lost_ncp + n_suppressed) / n,
         chance=None if config.unit else risk["marketer"],
         n_suppressed=n_suppressed,
         seconds=perf_counter() - begun,

@@ -18,7 +18,8 @@ from anonlib.config.model import PrivacySection
 from anonlib.errors import Problem
 from anonlib.table.schema import Column, Role, Schema, is_atomic
 
-#: A column with at most this many distinct values identifies nobody.
+#: A column with at most this many distinct values identifies nobody, unless it repeats an
+#: identifying column in nearly all rows.
 MAX_HARMLESS_VALUES = 20
 #: This many shared values, or equal rows, more than expected by chance are still an accident.
 MAX_ACCIDENTS = 5
@@ -193,8 +194,9 @@ def judge_columns(
         compare_sketches(c, p, sketches[c.id], sketches[p.id], equal[c.id, p.id]) for c, p in pairs
     ]
     distinct = {c.name: round(sketches[c.id].n_values) for c in candidates}
+    present = {c.name: sketches[c.id].n_present for c in candidates}
     problems = [
-        *_overlap_problems(overlaps, distinct, privacy),
+        *_overlap_problems(overlaps, distinct, present, privacy),
         *_made_problems(pairs, sketches, counter, privacy),
         *_key_problems(candidates, sketches, counter, privacy, protected),
         *_repeated_problems(candidates, sketches, counter, privacy),
@@ -251,11 +253,15 @@ def by_chance(numbers: Floats, others: Floats) -> float:
 
 
 def _overlap_problems(
-    overlaps: list[Overlap], distinct: Mapping[str, int], privacy: PrivacySection
+    overlaps: list[Overlap],
+    distinct: Mapping[str, int],
+    present: Mapping[str, int],
+    privacy: PrivacySection,
 ) -> Iterator[Problem]:
     for pair in overlaps:
-        named = privacy.names_unique(pair.column)
-        if pair.shows and distinct[pair.column] > MAX_HARMLESS_VALUES and not named:
+        few = distinct[pair.column] <= MAX_HARMLESS_VALUES
+        repeats = pair.n_rows >= NEARLY_ALL * present[pair.column]
+        if pair.shows and (repeats or not few) and not privacy.names_unique(pair.column):
             yield Problem(
                 f"column {pair.column}",
                 f"shows who a person is: it shares more values with column {pair.identifier} than "
@@ -270,19 +276,21 @@ def _made_problems(
     counter: ContentCounter,
     privacy: PrivacySection,
 ) -> Iterator[Problem]:
-    """Columns whose values are made of the identifier in the same row. They are nearly as many."""
+    """Columns whose values are made of the identifier in the same row. They are nearly as many; if
+    they are few, nearly all are made of it."""
     pairs = [
         (c, p)
         for c, p in pairs
         if c.role is not Role.QUASI_IDENTIFIER and not privacy.names_unique(c.name)
-        if sketches[c.id].n_values > MAX_HARMLESS_VALUES
+        if sketches[c.id].n_values > MAX_ACCIDENTS
         if sketches[c.id].n_values >= 0.5 * sketches[p.id].n_values
     ]
     if not pairs:
         return
-    shares = (CHANCE_SHARE, 0.5)
     counts = counter.count_parts(pairs, (MIN_PART, MIN_USUAL_PART))
     for (c, p), n_made in zip(pairs, counts, strict=True):
+        few = sketches[c.id].n_values <= MAX_HARMLESS_VALUES
+        shares = (NEARLY_ALL, NEARLY_ALL) if few else (CHANCE_SHARE, 0.5)
         for n, most in zip(n_made, shares, strict=True):
             if n <= max(MAX_ACCIDENTS, most * sketches[c.id].n_present):
                 continue

@@ -27,7 +27,13 @@ from anonlib.table.block import Block, part
 from anonlib.table.columns import BLOCK, COST, HASH, HIGH, LINK, LOW, TUPLE, key_links
 from anonlib.table.encoding import Encoding, fit_encoding
 from anonlib.table.schema import Schema
-from anonlib.worker.cell_counts import CellStates, make_counter, merge_counts, read_counts
+from anonlib.worker.cell_counts import (
+    COST_STEP,
+    CellStates,
+    make_counter,
+    merge_counts,
+    read_counts,
+)
 from anonlib.worker.losses import describe_losses, value_losses, value_losses_by_column
 from anonlib.worker.marks import NO_MARKS, Marks
 from anonlib.worker.setup import TableFit, make_task, output_schema
@@ -55,6 +61,7 @@ class MemoryRelease:
         fits: By type of measure: what it fitted to the whole table.
         notes: What the kernel says about its search, and the metrics about their figures.
         least_cost: The least cost of suppressed cells; None if no cell is.
+        lost_ncp: The penalties of the rows in suppressed cells, added up. Losses include them.
     """
 
     table: pa.Table
@@ -67,6 +74,7 @@ class MemoryRelease:
     fits: Mapping[str, Any]
     notes: tuple[str, ...]
     least_cost: int | None = None
+    lost_ncp: float = 0.0
 
 
 def make_release(
@@ -177,9 +185,11 @@ def _suppress_costliest(release: MemoryRelease, max_suppressed: int) -> MemoryRe
     each = zip(costs[::-1].tolist(), counts[::-1].tolist(), strict=True)
     least = choose_least_cost(each, max_suppressed)
     kept = release.table.drop_columns([COST])
-    if least is not None:
-        kept = kept.filter(pa.array(cost < least))
-    return replace(release, table=kept, least_cost=least)
+    if least is None:
+        return replace(release, table=kept)
+    lost = float(cost[cost >= least].sum()) * COST_STEP
+    kept = kept.filter(pa.array(cost < least))
+    return replace(release, table=kept, least_cost=least, lost_ncp=lost)
 
 
 def _plan(

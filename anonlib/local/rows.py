@@ -137,7 +137,7 @@ def to_plain_type(name: str, column: pa.ChunkedArray) -> pa.Array:
         if pa.types.is_dictionary(column.type):
             chunks = [_cast(chunk.dictionary).take(chunk.indices) for chunk in chunks]
         return _cast(pa.concat_arrays(chunks))
-    except pa.ArrowException:  # its text may hold values
+    except (pa.ArrowException, ValueError):  # its text may hold values
         raise InputError(
             f"column {name}: has values of type {column.type} that Spark has no type for; cast it"
         ) from None

@@ -26,7 +26,7 @@ HELD = "__anonlib_held"  # whether the row is one that learning tests on
 
 def key_values(columns: list[pa.ChunkedArray], key: bytes) -> pa.Array:
     """HMAC-SHA256 of each row's values as hex text; null where one is null."""
-    texts = [pc.cast(one_zero(column), pa.string()).to_pylist() for column in columns]
+    texts = [_texts(one_zero(column)).to_pylist() for column in columns]
     known: dict[tuple[str | None, ...], str | None] = {}
     result = []
     for row in zip(*texts, strict=True):
@@ -34,6 +34,17 @@ def key_values(columns: list[pa.ChunkedArray], key: bytes) -> pa.Array:
             known[row] = None if None in row else _hmac(key, row)
         result.append(known[row])
     return pa.array(result, pa.string())
+
+
+def _texts(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Values as texts. A whole number has the same text as a float: one missing value makes floats
+    of a column in pandas."""
+    texts = pc.cast(column, pa.string())
+    if not pa.types.is_floating(column.type):
+        return texts
+    whole = pc.and_(pc.equal(pc.floor(column), column), pc.less(pc.abs(column), 2.0**53))
+    integers = pc.if_else(whole, column, None).cast(pa.int64()).cast(pa.string())
+    return pc.coalesce(integers, texts)
 
 
 def key_links(links: pa.ChunkedArray, key: bytes) -> pa.Array:

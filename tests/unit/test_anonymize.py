@@ -4,6 +4,7 @@ import re
 import subprocess
 import sys
 from collections import Counter
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ import anonlib
 from anonlib.auditing import AuditReport
 from anonlib.errors import AuditError, ConfigError, InfeasibleError, InputError
 from anonlib.in_hand import Release
+from anonlib.table.columns import key_values
 from tests.support import data_dir
 from tests.texts import ROOT, fenced
 
@@ -280,6 +282,54 @@ def test_pseudonyms(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not {*one.table["name"]} & {*table["name"]}
     assert "pseudonym" in one.report()
     assert anonlib.audit(one.table, one.config).passed
+
+
+def test_a_missing_number_changes_no_pseudonym(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It makes floats of the column in pandas."""
+    monkeypatch.setenv("OWN_KEY", "a key of 16 bytes or more")
+    numbers = pa.array([7, 10**10, 2**53 - 1, -(10**12)])
+    floats = numbers.cast(pa.float64())
+    key = b"0123456789abcdef"
+    found, expected = (key_values([pa.chunked_array([x])], key) for x in (floats, numbers))
+    assert found == expected
+    others = pa.chunked_array([pa.array([0.5, -0.0, 1e300, np.nan, None])])
+    assert len({*key_values([others], key).to_pylist()}) == 5
+    assert key_values([others], key).null_count == 1
+
+
+def test_a_suggestion_counts_each_suppressed_row_once() -> None:
+    """A row loses all, whichever way it was suppressed."""
+    given = {**GIVEN, "quasi_identifiers": ["age", "wage"], "recode": {"continuous": "interval"}}
+    rarer = {"suppression_limit": 0.3, "suppress": "costliest"}
+    rows = people()
+    found = anonlib.suggest(rows, **given, privacy=rarer, kernels=["mondrian"])
+    tried = next(each for each in found.attempts if each.k == GIVEN["k"])
+    table = anonlib.anonymize(rows, tried.config).table
+    spans = [
+        (table[c].str["upper"] - table[c].str["lower"]) / (rows[c].max() - rows[c].min())
+        for c in ("age", "wage")
+    ]
+    lost = len(rows) - len(table)
+    assert 0 < lost == tried.n_suppressed
+    loss = (float(sum(spans).sum()) / 2 + lost) / len(rows)
+    assert tried.loss == pytest.approx(loss, abs=1e-4)  # costs are rounded
+
+
+@pytest.mark.parametrize("year", [-5, 20020])
+def test_years_that_python_has_no_dates_for(year: int) -> None:
+    day = np.datetime64(f"{year:05d}-01-01", "us")
+    born = people()["born"].to_numpy().astype("datetime64[us]")
+    born[:40] = day
+    quasi = [*GIVEN["quasi_identifiers"], "born"]
+    found = released(people().assign(born=born), quasi_identifiers=quasi)
+    assert "not measured" not in str(found.losses)
+    assert found.report()
+
+
+def test_a_decimal_of_too_many_digits_is_told() -> None:
+    much = [Decimal(10) ** 50 + i for i in range(400)]
+    with pytest.raises(InputError, match="column wage: has values of type decimal256"):
+        released(people().assign(wage=much))
 
 
 def test_the_costliest_cells_are_suppressed() -> None:

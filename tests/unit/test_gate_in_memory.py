@@ -141,6 +141,24 @@ class TestPersonsWithSeveralRows:
         names = {id: f"h{i * i}" for i, id in enumerate(rows["id"].unique())}
         assert not judged(rows.assign(x=rows["id"].map(names)), **UNIT, **X)["x"]
 
+    @pytest.mark.parametrize("n_persons", [6, 12, 20])
+    @pytest.mark.parametrize(
+        "x", [lambda id: id, lambda id: id.str.lower() + " ", lambda id: "Mrs " + id + "."]
+    )
+    def test_few_persons_by_their_names(self, n_persons: int, x: Any) -> None:
+        rows = self.rows(n_persons)
+        assert "shows who" in str(judged(rows.assign(x=x(rows["id"])), **UNIT, **X)["x"])
+        listed = {"acknowledge_unique": ["x"]}
+        assert not judged(rows.assign(x=x(rows["id"])), privacy=listed, **UNIT, **X)["x"]
+        # In nine of ten rows: a few values that are the same are no proof.
+        some = np.where(np.arange(N) % 10 < 9, x(rows["id"]), "none")
+        assert not judged(rows.assign(x=some), **UNIT, **X)["x"]
+
+    def test_flags_are_often_equal(self) -> None:
+        flags = (np.arange(N) % 50 == 0).astype(int)
+        rows = self.rows().assign(number=flags, x=np.roll(flags, 1))
+        assert not judged(rows, **UNIT, **X)["x"]
+
     def test_a_boolean_is_part_of_a_person(self) -> None:
         """Its values are not compared: the persons are still counted by it."""
         rows = self.rows()

@@ -132,6 +132,12 @@ def failure(made: Config) -> tuple[str, str]:
     return problem.where, problem.text
 
 
+def test_a_key_in_place_of_its_name_is_not_shown() -> None:
+    for name in ("my-secret-master-key", "3f2a9c", "hunter2hunter2hunter2"):
+        where, text = failure(config({"key_env": name}))
+        assert (where, name in text) == ("pseudonyms.key_env", False)
+
+
 def test_missing_key(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("ANONLIB_TEST_KEY", raising=False)
     where, text = failure(config({"key_env": "ANONLIB_TEST_KEY"}))

@@ -5,7 +5,6 @@ name shows no value of the source.
 """
 
 from collections.abc import Iterator
-from datetime import UTC, date, datetime, timedelta
 from itertools import pairwise
 
 import numpy as np
@@ -127,11 +126,11 @@ def _digits(numbers: Floats) -> int:
 
 
 def _text(type: pa.DataType, number: float, digits: int) -> str:
+    # numpy has years that Python's dates lack
     if pa.types.is_date(type):
-        return (date(1970, 1, 1) + timedelta(days=number)).isoformat()
+        return str(np.datetime64(int(number // 1), "D"))
     if pa.types.is_timestamp(type):
-        moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=number)
-        return moment.strftime("%Y-%m-%d %H:%M:%S")
+        return str(np.datetime64(int(number // 10**6), "s")).replace("T", " ")
     return f"{number:.{digits}g}"
 
 
