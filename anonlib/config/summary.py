@@ -45,6 +45,7 @@ def summarize_config(config: Config) -> dict[str, Any]:
         },
         "columns": {n: _column(n, a, config.recode) for n, a in config.attributes.items()},
         "persons": _persons(config.one_row_per_person, config.unit),
+        **({"pseudonyms": config.pseudonyms.scope} if config.pseudonyms else {}),
         "models": [plugin_label(model) for model in config.all_models],
         "joint": privacy.joint,
         "suppression_limit": privacy.suppression_limit,

@@ -293,7 +293,9 @@ def _rest(record: Record) -> Iterator[Row]:
             f"published as they are; rare combinations: {state}",
         )
     if linked := [name for name, c in columns.items() if c.get("pseudonym")]:
-        yield ", ".join(linked), "pseudonyms: rows of one person are known to belong together"
+        where = ", in all releases under this key" if settings.get("pseudonyms") == "stable" else ""
+        text = "pseudonyms: rows of one person are known to belong together"
+        yield ", ".join(linked), f"{text}{where}"
     if settings["persons"] == "one row per person, declared":
         yield "persons", "that each row is another person is declared, and was not checked"
     if is_in_memory(record):

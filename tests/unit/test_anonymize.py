@@ -255,7 +255,7 @@ def test_a_person_with_many_rows() -> None:
     assert "patient" not in found.table.columns
 
 
-def test_pseudonyms(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pseudonyms(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Those of one call link the rows of a person, and no two calls."""
     table = people()[["name", "age", "wage"]].copy()
     table["name"] = table["name"].str[:-1]
@@ -281,6 +281,11 @@ def test_pseudonyms(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not {*one.table["name"]} & {*other.table["name"]}
     assert not {*one.table["name"]} & {*table["name"]}
     assert "pseudonym" in one.report()
+    one.certificate(tmp_path / "one.html")
+    stable = {"key_env": "OWN_KEY", "scope": "stable"}
+    anonlib.anonymize(table, given | {"pseudonyms": stable}).certificate(tmp_path / "stable.html")
+    said = [(tmp_path / name).read_text() for name in ("one.html", "stable.html")]
+    assert ["in all releases under this key" in text for text in said] == [False, True]
     assert anonlib.audit(one.table, one.config).passed
 
 
