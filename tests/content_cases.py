@@ -61,6 +61,7 @@ PUBLIC = {"role": "target", "public": True}
 #: What x holds, its attribute, and what is said.
 SHOWS: list[tuple[str, Any, dict[str, Any], str]] = [
     ("a copy", lambda t: t["id"], SENSITIVE, "values with column id"),
+    ("bytes", lambda t: t["id"].map(str.encode), {"role": "insensitive"}, "values with column id"),
     ("a public target", lambda t: t["id"], PUBLIC, "values with column id"),
     ("other forms", lambda t: "  " + t["id"].str.lower(), SENSITIVE, "values with column id"),
     ("numbers as text", lambda t: t["number"].astype(str), SENSITIVE, "values with column number"),

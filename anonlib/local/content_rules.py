@@ -158,6 +158,8 @@ def list_compared(schema: Schema) -> tuple[list[Column], list[Column]]:
 
 
 def _is_comparable(column: Column) -> bool:
+    if pa.types.is_binary(column.type):
+        return True
     return is_atomic(column.type) and not pa.types.is_boolean(column.type)
 
 

@@ -118,7 +118,11 @@ def _to_pandas(table: pa.Table) -> Any:
     """The table in pandas. Whole numbers with missing values stay whole numbers."""
     import pandas as pd
 
-    frame = table.to_pandas()
+    try:
+        frame = table.to_pandas()
+    except (ValueError, OverflowError):  # Python has no dates of these years
+        dates = {pa.date32(): pd.ArrowDtype(pa.date32())}
+        frame = table.to_pandas(types_mapper=dates.get)
     for name, column in zip(table.column_names, table.columns, strict=True):
         if pa.types.is_integer(column.type) and column.null_count:
             frame[name] = pd.array(column.to_pylist(), pd.Int64Dtype())

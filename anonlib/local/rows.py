@@ -133,6 +133,13 @@ def to_plain_type(name: str, column: pa.ChunkedArray) -> pa.Array:
     Raises InputError if there is none for its values.
     """
     chunks = column.chunks or [pa.array([], column.type)]
+    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+        try:
+            column.validate(full=True)
+        except pa.ArrowException:  # its text may hold values
+            raise InputError(
+                f"column {name}: has texts that are not UTF-8; decode their bytes before"
+            ) from None
     try:
         if pa.types.is_dictionary(column.type):
             chunks = [_cast(chunk.dictionary).take(chunk.indices) for chunk in chunks]

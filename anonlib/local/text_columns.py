@@ -122,6 +122,8 @@ def _as_texts(values: pa.Array) -> pa.Array:
     """Texts that are equal where people see one value: 7, 7.0 and " 007", or a date and its
     midnight. Null for blank text."""
     at = pa.types
+    if at.is_binary(values.type):
+        values = _decode(values)
     if at.is_string(values.type):
         return _as_plain_integers(_fold(values))
     if at.is_floating(values.type):
@@ -133,6 +135,18 @@ def _as_texts(values: pa.Array) -> pa.Array:
         texts = pc.replace_substring_regex(texts, "^0E-[0-9]+$", "0")
         return pc.replace_substring_regex(texts, r"\.0+$", "")
     return texts
+
+
+def _decode(values: pa.Array) -> pa.Array:
+    """Bytes as the texts that they are in UTF-8, others in hexadecimal."""
+
+    def text(value: bytes) -> str:
+        try:
+            return value.decode()
+        except UnicodeDecodeError:
+            return value.hex()
+
+    return pa.array([text(value) for value in values.to_pylist()], pa.string())
 
 
 def _fold(values: pa.Array) -> pa.Array:
@@ -161,6 +175,8 @@ def _as_raw(values: pa.Array) -> pa.Array:
         return pc.replace_substring_regex(texts, r"(\.[0-9]*[1-9])0+$", r"\1")
     if at.is_floating(values.type):
         return _as_float_texts(values, ".0")
+    if at.is_binary(values.type):
+        return _decode(values)
     return values.cast(pa.string())
 
 

@@ -331,6 +331,22 @@ def test_years_that_python_has_no_dates_for(year: int) -> None:
     assert found.report()
 
 
+def test_years_of_arrow_in_pandas() -> None:
+    days = pa.array(np.arange(400) % 9 + 4_000_000, pa.int32()).cast(pa.date32())
+    born = pd.Series(days, dtype=pd.ArrowDtype(pa.date32()))
+    found = released(people().assign(illness=born), l=2)
+    assert found.table["illness"].dtype == born.dtype
+    assert found.table["illness"].nunique() == 9
+
+
+def test_texts_that_are_no_utf_8_are_told() -> None:
+    bytes_ = pa.array([b"\xff\xfe", b"flu"] * 200, pa.binary())
+    texts = pa.Array.from_buffers(pa.string(), 400, bytes_.buffers())
+    table = pa.Table.from_pandas(people().drop(columns="illness")).append_column("illness", texts)
+    with pytest.raises(InputError, match="column illness: has texts that are not UTF-8"):
+        released(table)
+
+
 def test_a_decimal_of_too_many_digits_is_told() -> None:
     much = [Decimal(10) ** 50 + i for i in range(400)]
     with pytest.raises(InputError, match="column wage: has values of type decimal256"):

@@ -154,6 +154,18 @@ class TestPersonsWithSeveralRows:
         some = np.where(np.arange(N) % 10 < 9, x(rows["id"]), "none")
         assert not judged(rows.assign(x=some), **UNIT, **X)["x"]
 
+    @pytest.mark.parametrize(
+        ("to_bytes", "to_text"),
+        [
+            (str.encode, str),
+            (lambda name: b"\xff" + name.encode(), lambda name: "FF" + name.encode().hex()),
+        ],
+    )
+    def test_identifiers_of_bytes(self, to_bytes: Any, to_text: Any) -> None:
+        names = pd.Series([f"h{i * i}" for i in range(N)])
+        rows = self.rows().assign(number=names.map(to_bytes), x=names.map(to_text))
+        assert "values with column number" in str(judged(rows, **UNIT, **X)["x"])
+
     def test_flags_are_often_equal(self) -> None:
         flags = (np.arange(N) % 50 == 0).astype(int)
         rows = self.rows().assign(number=flags, x=np.roll(flags, 1))
