@@ -289,9 +289,8 @@ def test_pseudonyms(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert anonlib.audit(one.table, one.config).passed
 
 
-def test_a_missing_number_changes_no_pseudonym(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_number_changes_no_pseudonym() -> None:
     """It makes floats of the column in pandas."""
-    monkeypatch.setenv("OWN_KEY", "a key of 16 bytes or more")
     numbers = pa.array([7, 10**10, 2**53 - 1, -(10**12)])
     floats = numbers.cast(pa.float64())
     key = b"0123456789abcdef"
@@ -327,7 +326,7 @@ def test_years_that_python_has_no_dates_for(year: int) -> None:
     born[:40] = day
     quasi = [*GIVEN["quasi_identifiers"], "born"]
     found = released(people().assign(born=born), quasi_identifiers=quasi)
-    assert "not measured" not in str(found.losses)
+    assert found.audit.passed
     assert found.report()
 
 

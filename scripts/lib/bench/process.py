@@ -1,5 +1,5 @@
 """A release by the command line: the seconds from the start of its process to its exit, and of each
-stage. The first call of all may compile kernels and is not printed.
+stage. The first call of each may compile kernels and is not printed.
 
     scripts/bench process [--rows 500000] [--repeats 3]
 """
