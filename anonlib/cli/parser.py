@@ -169,7 +169,8 @@ def _audit(verbs: Any) -> None:
               anonlib audit out/adult --conf conf/adult.yaml --set privacy.models.0.k=20
               anonlib audit out/adult --conf conf/adult.yaml --format junit > audit.xml
 
-            {EXIT_CODES}
+            {EXIT_CODES}, and
+            5 if the release had to count persons, which the table does not show
         """,
     )
     parser.add_argument("table", metavar="TABLE", help="folder of a Delta table")

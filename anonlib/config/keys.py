@@ -145,7 +145,7 @@ def _derive(key: bytes, purpose: str) -> bytes:
 
 def _read_master(section: MasterKey, where: str) -> bytes:
     if section.key_env is not None:
-        where, key = f"{where}.key_env", os.fsencode(os.environ.get(section.key_env, ""))
+        where, key = f"{where}.key_env", os.fsencode(os.environ.get(section.key_env, "")).strip()
         # Another text may be the key itself, which nobody shall read.
         shown = section.key_env if _VARIABLE.fullmatch(section.key_env) else "that it names"
         missing = f"environment variable {shown} is not set"

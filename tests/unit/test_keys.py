@@ -106,11 +106,14 @@ def test_stable_scope_does_not(env: str) -> None:
     assert pseudonym_key(released, "", "t") != pseudonym_key(made, "", "t")
 
 
-def test_key_from_a_file(tmp_path: Path, env: str) -> None:
+def test_key_from_a_file(tmp_path: Path, env: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Blanks around it are no part of it, as in a variable."""
     path = tmp_path / "key"
-    path.write_bytes(MASTER + b"\n")
-    found = pseudonym_key(config({"key_file": str(path)}), "run", "t")
-    assert found == pseudonym_key(config({"key_env": env}), "run", "t")
+    path.write_bytes(b" " + MASTER + b"\n")
+    expected = pseudonym_key(config({"key_env": env}), "run", "t")
+    assert pseudonym_key(config({"key_file": str(path)}), "run", "t") == expected
+    monkeypatch.setenv("ANONLIB_TEST_KEY", f" {MASTER.decode()}\n")
+    assert pseudonym_key(config({"key_env": "ANONLIB_TEST_KEY"}), "run", "t") == expected
 
 
 def test_no_key_where_none_is_asked(env: str) -> None:
