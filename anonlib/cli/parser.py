@@ -169,8 +169,8 @@ def _audit(verbs: Any) -> None:
               anonlib audit out/adult --conf conf/adult.yaml --set privacy.models.0.k=20
               anonlib audit out/adult --conf conf/adult.yaml --format junit > audit.xml
 
-            {EXIT_CODES}, and
-            5 if the release had to count persons, which the table does not show
+            {EXIT_CODES},
+            5 persons can't be counted in the table: they were audited at release
         """,
     )
     parser.add_argument("table", metavar="TABLE", help="folder of a Delta table")
