@@ -1,7 +1,7 @@
 """Measures of a whole release: how useful and how risky it is."""
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
@@ -97,6 +97,10 @@ class Measure(Plugin):
                 f"{cls.__name__}.names must map the name of each figure to a text that "
                 "says what it means"
             )
+
+    def nothing(self, note: str, subjects: Sequence[str] = ("",)) -> "Findings":
+        """All figures without a value. note: why."""
+        return Findings(tuple(Figure(n, None, of, note) for of in subjects for n in self.names))
 
     @property
     def held_out(self) -> float:

@@ -4,14 +4,14 @@ The audit checks a model on the release with independent code, in `auditing/mode
 """
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from anonlib.registry import Plugin
+from anonlib.registry import Plugin, build
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -180,3 +180,8 @@ class PrivacyModel(Plugin):
         failing = known.cell[~self.holds(known.counts)]
         holding: Bools = np.bincount(failing, minlength=len(cells.n_rows)) == 0
         return self.holds(cells) & holding
+
+
+def build_models(specs: Iterable[Mapping[str, Any]]) -> tuple[PrivacyModel, ...]:
+    """The models that specs of the registry name."""
+    return tuple(build("privacy model", spec) for spec in specs)

@@ -24,8 +24,9 @@ from anonlib.partition.chain import grow
 from anonlib.partition.cuts import Cuts, no_cuts
 from anonlib.partition.repair import BlockCounts, Demands, merge_small, one_demand
 from anonlib.partition.units import BLOCKS_PER_UNIT, IN_TASK, find_heavy, group_leaves
+from anonlib.privacy import build_models
 from anonlib.run.leaves import LEAF, CutFeature, compile_tree, count_leaves, with_leaf
-from anonlib.run.owners import Owners, build_models, resolve_owners
+from anonlib.run.owners import Owners, resolve_owners
 from anonlib.run.plan import Outcome, Plan, merge_read
 from anonlib.run.sample import tuple_hash
 from anonlib.run.scan import Scan

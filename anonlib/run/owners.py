@@ -9,7 +9,6 @@ import numpy as np
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from anonlib import registry
 from anonlib.arrays import Bools, Floats, Ints
 from anonlib.config.model import Attribute, PartitionSection
 from anonlib.config.resolve import bind_models, with_ids
@@ -17,7 +16,7 @@ from anonlib.errors import ConfigError, InfeasibleError, Problem
 from anonlib.partition.controller import Controller
 from anonlib.partition.cuts import no_cuts
 from anonlib.partition.repair import BlockCounts, Demands, merge_small
-from anonlib.privacy import PrivacyModel, Reference
+from anonlib.privacy import PrivacyModel, Reference, build_models
 from anonlib.run.leaves import count_leaves, exact_values
 from anonlib.run.scan import Scan
 from anonlib.spark.constants import at, look_up
@@ -90,11 +89,6 @@ class Owners:
             "n_suppressed": int((self.owner < 0).sum()),
             "n_merged": int((self.owner[self.owner >= 0] != np.flatnonzero(self.owner >= 0)).sum()),
         }
-
-
-def build_models(specs: tuple[dict[str, Any], ...]) -> tuple[PrivacyModel, ...]:
-    """The models of a task."""
-    return tuple(registry.build("privacy model", spec) for spec in specs)
 
 
 def resolve_owners(

@@ -13,7 +13,7 @@ from anonlib.config.policies import Policy, spec_of
 from anonlib.config.resolve import bind_models
 from anonlib.config.summary import plugin_label
 from anonlib.errors import InputError
-from anonlib.privacy import PrivacyModel
+from anonlib.privacy import PrivacyModel, build_models
 from anonlib.table.schema import Role, Schema
 
 if TYPE_CHECKING:
@@ -71,8 +71,8 @@ class Promise:
         """The inverse of `to_dict`. Raises InputError where the content is no promise."""
         try:
             return cls(
-                models=_models(content["models"]),
-                owners={name: _models(specs) for name, specs in content["owners"].items()},
+                models=build_models(content["models"]),
+                owners={name: build_models(specs) for name, specs in content["owners"].items()},
                 columns=content["columns"],
                 persons=content["persons"],
                 joint=content["joint"],
@@ -238,7 +238,3 @@ def _digest(text: str) -> str:
 def _specs(models: tuple[PrivacyModel, ...]) -> list[dict[str, Any]]:
     specs = Counter(json.dumps(registry.spec(model), sort_keys=True) for model in models)
     return [json.loads(text) for text in sorted(specs)]
-
-
-def _models(specs: list[dict[str, Any]]) -> tuple[PrivacyModel, ...]:
-    return tuple(registry.build("privacy model", spec) for spec in specs)

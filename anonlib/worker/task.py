@@ -15,7 +15,7 @@ from anonlib.kernels import Kernel
 from anonlib.loss import ReleasedBlock
 from anonlib.partition.bisection import bisect
 from anonlib.partition.chain import parts
-from anonlib.privacy import PrivacyModel
+from anonlib.privacy import PrivacyModel, build_models
 from anonlib.recode import EXTENTS, Cells, Domain, Recoder
 from anonlib.table.block import Block, ClassMoments, Context, part
 from anonlib.table.columns import (
@@ -258,7 +258,7 @@ def to_block(table: pa.Table, task: Task) -> tuple[Block, pa.Table]:
     several blocks, these follow one after the other, each in canonical order."""
     columns = {name: table.column(name).combine_chunks() for name in table.column_names}
     protected = {id: _code_protected(columns[id], task, id) for id in task.protected}
-    models = _build_models(task.models)
+    models = build_models(task.models)
     n = table.num_rows
     block = encode_block(task.encodings, columns, protected, models, task.target, n)
     block = replace(
@@ -284,12 +284,8 @@ def _models_by_owner(owner: Ints, task: Task) -> dict[int, tuple[PrivacyModel, .
     models = {}
     for id in np.unique(owner).tolist():
         specs = (*task.models, *task.own.get(id, ()))
-        models[id] = _build_models({repr(spec): spec for spec in specs}.values())
+        models[id] = build_models({repr(spec): spec for spec in specs}.values())
     return models
-
-
-def _build_models(specs: Iterable[dict[str, Any]]) -> tuple[PrivacyModel, ...]:
-    return tuple(registry.build("privacy model", spec) for spec in specs)
 
 
 def _code_protected(values: pa.Array, task: Task, id: str) -> Codes:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import Field
 
 from anonlib.errors import InputError
-from anonlib.measure import Figure, Findings, Measure
+from anonlib.measure import Measure
 from anonlib.measure.features import MOST_CATEGORIES, Features, NodeEncoding, fit
 from anonlib.table.schema import Column
 
@@ -51,10 +51,6 @@ class ModelMeasure(Measure):
             )
         large = case.has_spark and n_most > self.sample_rows
         return self.engine == "spark" or (self.engine == "auto" and large)
-
-    def nothing(self, note: str) -> Findings:
-        """All figures without a value. note: why."""
-        return Findings(tuple(Figure(name, None, note=note) for name in self.names))
 
 
 def round_figure(value: float | None) -> float | None:

@@ -48,10 +48,6 @@ class AttackMeasure(Measure):
         description="the share of persons held out; as in `learning`, whose release is then used",
     )
 
-    def nothing(self, note: str, subjects: Sequence[str] = ("",)) -> Findings:
-        """All figures without a value. note: why."""
-        return Findings(tuple(Figure(n, None, of, note) for of in subjects for n in self.names))
-
     def tables(self, case: "Case") -> "AttackTables":
         """The release without the persons held out, and persons of both kinds."""
         return case.attack_tables(self.holdout, self.attempts)

@@ -78,20 +78,17 @@ class Linkage(Measure):
 
     def measure(self, case: "Case") -> Findings:
         if case.pairs is None:
-            return self._explain(NO_PAIRS)
+            return self.nothing(NO_PAIRS)
         original, released = case.pairs
         if not original.num_rows:
-            return self._explain("the sample has no rows")
+            return self.nothing("the sample has no rows")
         released = released.select([column.id for column in case.schema.quasi_identifiers])
         tuples, n_rows, note = _tuples(case, released)
         try:
             attack = _attack(case, original, pa.concat_tables([tuples, released]), n_rows)
         except InputError as error:
-            return self._explain(str(error))
+            return self.nothing(str(error))
         return self._link(case, attack, note)
-
-    def _explain(self, why: str) -> Findings:
-        return Findings(tuple(Figure(name, None, note=why) for name in self.names))
 
     def _link(self, case: "Case", attack: Attack, note: str) -> Findings:
         n_tuples = len(attack.n_rows)

@@ -98,14 +98,14 @@ class Population(Measure):
         columns = [c for c in case.schema.quasi_identifiers if c.name in self.columns]
         points = [c.name for c in columns if c.recoder.releases not in EXTENTS]
         if points:
-            return self._explain(f"{', '.join(points)}: released values are no regions")
+            return self.nothing(f"{', '.join(points)}: released values are no regions")
         known = [c for c in columns if c.recoder.releases != "nothing"]
         found = case.tuples([c.id for c in known], MOST_CLASSES, released=True)
         if found is None:
-            return self._explain(MANY)
+            return self.nothing(MANY)
         classes, n_rows = found
         if not len(n_rows):
-            return self._explain("nobody was released")
+            return self.nothing("nobody was released")
         try:
             regions = make_regions(known, case.encodings, classes)
         except (pa.ArrowException, ValueError, KeyError):  # their texts may hold values
@@ -114,9 +114,6 @@ class Population(Measure):
         persons, n_all = case.count_population(self.source, named, regions)
         most = case.most_rows_of_a_person() if case.schema.unit else None
         return self._compare(n_rows, persons, n_all, most)
-
-    def _explain(self, why: str) -> Findings:
-        return Findings(tuple(Figure(name, None, note=why) for name in self.names))
 
     def _compare(self, n_rows: Ints, persons: Ints, n_all: int, most: int | None) -> Findings:
         """The figures.
