@@ -17,6 +17,8 @@ from anonlib.table.schema import Column
 
 #: A condition on the column with this place among the columns.
 Condition: TypeAlias = tuple[int, Region]
+#: The conditions of a predicate.
+Conjunction: TypeAlias = tuple[Condition, ...]
 
 
 class IndexedCondition(NamedTuple):
@@ -43,7 +45,7 @@ class Predicates:
     """
 
     columns: tuple[Column, ...]
-    conjunctions: tuple[tuple[Condition, ...], ...]
+    conjunctions: tuple[Conjunction, ...]
 
     @cached_property
     def _distinct(self) -> dict[Condition, int]:
@@ -55,10 +57,6 @@ class Predicates:
     def _places(self) -> list[list[int]]:
         """The places of the conditions of each predicate."""
         return [[self._distinct[each] for each in conditions] for conditions in self.conjunctions]
-
-    def take(self, places: Iterable[int]) -> "Predicates":
-        """Some of the predicates."""
-        return Predicates(self.columns, tuple(self.conjunctions[i] for i in places))
 
     def count(self, tables: Iterable[pa.Table], number: str, *, released: bool) -> Floats:
         """Counts the rows for which each predicate holds.

@@ -63,10 +63,16 @@ class LineRegions:
     high: Floats
     null: Region = ABSENT
 
-    def regions(self) -> list[Region]:
-        """The region of each row."""
-        ends = zip(self.low.tolist(), self.high.tolist(), strict=True)
+    def regions(self, rows: Ints | slice = slice(None)) -> list[Region]:
+        """The regions of rows: by default of all."""
+        ends = zip(self.low[rows].tolist(), self.high[rows].tolist(), strict=True)
         return [self.null if low != low else Range(low, high) for low, high in ends]
+
+    def list_distinct(self) -> list[Region]:
+        """Every region once, by its first row."""
+        ends = np.column_stack([self.low, self.high])
+        _, first = np.unique(ends, axis=0, return_index=True)
+        return list(dict.fromkeys(self.regions(np.sort(first))))
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,9 +87,14 @@ class Sets:
     distinct: tuple[Members, ...]
     index: Ints
 
-    def regions(self) -> list[Region]:
-        """The region of each row."""
-        return [self.distinct[i] for i in self.index.tolist()]
+    def regions(self, rows: Ints | slice = slice(None)) -> list[Region]:
+        """The regions of rows: by default of all."""
+        return [self.distinct[i] for i in self.index[rows].tolist()]
+
+    def list_distinct(self) -> list[Region]:
+        """Every region once, by its first row."""
+        _, first = np.unique(self.index, return_index=True)
+        return list(dict.fromkeys(self.regions(np.sort(first))))
 
 
 def read_regions(

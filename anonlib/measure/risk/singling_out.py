@@ -1,6 +1,6 @@
 """An attack: predicates that hold for exactly one person."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, ClassVar
 
@@ -15,9 +15,11 @@ from anonlib.measure.attack_tables import OUT, PERSON, ROW
 from anonlib.measure.attempts import Attempts
 from anonlib.measure.features import predictors
 from anonlib.measure.risk._attack import AttackMeasure
+from anonlib.measure.risk._ends import Ends, merge_ends
 from anonlib.measure.risk._extrapolation import extrapolate
-from anonlib.measure.risk._predicates import Condition, Predicates, are_single, merge_matches
+from anonlib.measure.risk._predicates import Conjunction, Predicates, are_single, merge_matches
 from anonlib.measure.risk._regions import EVERYTHING, LineRegions, Range, Region, Sets, read_regions
+from anonlib.measure.risk._tables import join_tables
 from anonlib.measure.states import States
 from anonlib.table.schema import Column
 
@@ -52,7 +54,7 @@ class SinglingOut(AttackMeasure):
     many persons (see `_extrapolation.py`).
 
     Pseudonyms and nested columns are left out. With a `unit`, several rows of one person are one.
-    Cost: three passes over the release and one over the source.
+    Cost: two passes over the release and one over the source.
     """
 
     type: ClassVar[str] = "singling_out"
@@ -73,84 +75,85 @@ class SinglingOut(AttackMeasure):
             return self.nothing("nothing was released to build predicates from", KINDS)
         known = [read_regions(c, rows.column(c.id), released=True) for c in columns]
         random = np.random.default_rng(case.seed)
-        tried = (
-            self._single(columns, known, _find_ends(tables, columns), random),
-            self._several(known, rows.num_rows, random),
-        )
-        predicates = Predicates(columns, tuple(chain(*tried)))
-        limits = [min(self.attempts, len(each)) for each in tried]
-        found, kept = _keep(tables, predicates, [len(each) for each in tried], limits)
-        counts = _count_persons(tables, predicates.take(chain(*kept)))
+        tried = self._single(known, random), self._several(known, rows.num_rows, random)
+        found, n_tried = _find_single(tables, columns, tried)
+        kept = [each[: self.attempts] for each in found]
+        counts = _count_persons(tables, Predicates(columns, tuple(chain(*kept))))
         cuts = np.cumsum([len(each) for each in kept])[:-1]
         figures: list[Figure] = []
-        for kind, n, n_found, *its in zip(
-            KINDS, limits, found, *(np.split(each, cuts) for each in counts[:2]), strict=True
+        for kind, n, its, *persons in zip(
+            KINDS, n_tried, found, *(np.split(each, cuts) for each in counts[:2]), strict=True
         ):
-            attempts = _compare(n, its[0], its[1], *counts[2:])
-            figures += attempts.figures(kind, f"{n_found} predicates hold for one released row")
+            attempts = _compare(min(self.attempts, n), persons[0], persons[1], *counts[2:])
+            figures += attempts.figures(kind, f"{len(its)} predicates hold for one released row")
         return Findings(tuple(figures))
 
     def _single(
-        self,
-        columns: Sequence[Column],
-        known: Sequence[LineRegions | Sets],
-        ends: Mapping[str, Sequence[Range]],
-        random: np.random.Generator,
-    ) -> list[tuple[Condition, ...]]:
-        """Predicates on one column."""
-        every: list[tuple[Condition, ...]] = [
+        self, known: Sequence[LineRegions | Sets], random: np.random.Generator
+    ) -> list[Conjunction]:
+        """Predicates on one column: it has a value of the rows."""
+        every: list[Conjunction] = [
             ((place, region),)
-            for place, (column, its) in enumerate(zip(columns, known, strict=True))
-            for region in dict.fromkeys([*ends.get(column.id, ()), *its.regions()])
+            for place, its in enumerate(known)
+            for region in its.list_distinct()
             if region != EVERYTHING
         ]
         return [every[i] for i in random.permutation(len(every))[: TRIES * self.attempts]]
 
     def _several(
         self, known: Sequence[LineRegions | Sets], n_rows: int, random: np.random.Generator
-    ) -> list[tuple[Condition, ...]]:
+    ) -> list[Conjunction]:
         """Predicates on several columns of rows, all different, drawn at random."""
         n, n_columns = TRIES * self.attempts, min(self.columns or len(known), len(known))
-        opened = [
-            [_open(region, median) for region in its.regions()]
-            for its, median in zip(known, map(_find_median, known), strict=True)
-        ]
         rows = random.integers(n_rows, size=n) if n < n_rows else np.arange(n_rows)
         order = random.random((len(rows), len(known))).argsort(axis=1)[:, :n_columns]
-        drawn: dict[tuple[Condition, ...], None] = {}
-        for row, places in zip(rows.tolist(), np.sort(order, axis=1).tolist(), strict=True):
+        opened = [
+            [_open(region, median) for region in its.regions(rows)]
+            for its, median in zip(known, map(_find_median, known), strict=True)
+        ]
+        drawn: dict[Conjunction, None] = {}
+        for row, places in enumerate(np.sort(order, axis=1).tolist()):
             conditions = [(place, opened[place][row]) for place in places]
             drawn[tuple(each for each in conditions if each[1] != EVERYTHING)] = None
         return [each for each in drawn if each]
 
 
-def _keep(
-    tables: "AttackTables", predicates: Predicates, sizes: Sequence[int], limits: Sequence[int]
-) -> tuple[list[int], list[list[int]]]:
-    """The predicates that hold for one released row.
+def _find_single(
+    tables: "AttackTables", columns: tuple[Column, ...], tried: Sequence[Sequence[Conjunction]]
+) -> tuple[list[list[Conjunction]], list[int]]:
+    """The predicates that hold for one released row. Cost: one pass.
 
     Args:
         tables: The release.
-        predicates: Predicates of each kind, one kind after the other.
-        sizes: Their number by kind.
-        limits: The most to keep of each kind.
+        columns: Its columns.
+        tried: Predicates of each kind. To those on one column, the ends of columns are added.
 
     Returns:
-        By kind their number, and the places of those to keep.
+        Those of each kind that hold for one released row, and how many of each kind were tried.
     """
-    ids = [column.id for column in predicates.columns]
+    predicates = Predicates(columns, tuple(chain(*tried)))
+    ends = Ends(tuple(c for c in columns if c.recoder is None or c.recoder.releases == "value"))
 
     def count(every: Iterable[pa.Table]) -> States:
-        return {COUNTS: predicates.count(every, ROW, released=True)}
+        found: dict[str, Floats] = {}
+        counted = predicates.count(ends.watch(every, found), ROW, released=True)
+        return {COUNTS: counted, **found}
 
-    single = are_single(tables.fold_released(ids, count, merge_matches)[COUNTS], numbered=True)
-    stops = np.cumsum(sizes)
-    alone = [
-        start + np.flatnonzero(single[start:stop])
-        for start, stop in zip(stops - sizes, stops, strict=True)
+    ids = [column.id for column in columns]
+    states = dict(tables.fold_released(ids, count, _merge_released))
+    single = are_single(states.pop(COUNTS), numbered=True)
+    stops = np.cumsum([len(each) for each in tried])
+    found = [
+        [predicate for predicate, alone in zip(each, flags.tolist(), strict=True) if alone]
+        for each, flags in zip(tried, np.split(single, stops[:-1]), strict=True)
     ]
-    kept = [each[:most].tolist() for each, most in zip(alone, limits, strict=True)]
-    return [len(each) for each in alone], kept
+    of_ends, n_ends = ends.list_single(states, columns)
+    found[0] = [*of_ends, *found[0]]
+    return found, [len(tried[0]) + n_ends, *map(len, tried[1:])]
+
+
+def _merge_released(name: str, left: Floats, right: Floats) -> Floats:
+    return merge_matches(name, left, right) if name == COUNTS else merge_ends(left, right)
 
 
 def _count_persons(tables: "AttackTables", predicates: Predicates) -> tuple[Ints, Ints, int, int]:
@@ -158,20 +161,19 @@ def _count_persons(tables: "AttackTables", predicates: Predicates) -> tuple[Ints
     and of those held out; then all rows of both. Several rows of one person are one; those of
     several persons count as they are."""
     ids = [column.id for column in predicates.columns]
+    zero = predicates.count([], PERSON, released=False)
 
     def count(every: Iterable[pa.Table]) -> States:
-        both = list(every)
-        return {
-            str(out): predicates.count(
-                [table.filter(pc.equal(table.column(OUT), pa.scalar(out))) for table in both],
-                PERSON,
-                released=False,
-            )
-            for out in (False, True)
-        }
+        states: dict[str, Floats] = {}
+        for table in join_tables(every):
+            for out in (False, True):
+                its = table.filter(pc.equal(table.column(OUT), pa.scalar(out)))
+                found = predicates.count([its], PERSON, released=False)
+                states[str(out)] = merge_matches("", states.get(str(out), zero), found)
+        return states
 
     states = tables.fold_source(ids, count, merge_matches)
-    members, others = (states[str(out)] for out in (False, True))
+    members, others = (states.get(str(out), zero) for out in (False, True))
     numbered = bool(np.isfinite(members[:-1].reshape(-1, 3)[:, 1]).any())
     counts = []
     for state in (members, others):
@@ -209,33 +211,6 @@ def _find_median(regions: LineRegions | Sets) -> float:
     if not isinstance(regions, LineRegions) or np.isnan(regions.low).all():
         return 0.0
     return float(np.nanmedian(regions.low))
-
-
-def _find_ends(tables: "AttackTables", columns: Sequence[Column]) -> dict[str, tuple[Range, Range]]:
-    """By id of a column that is released as numbers: all up to the least, and all from the
-    greatest."""
-    lines = [c for c in columns if c.recoder is None or c.recoder.releases == "value"]
-
-    def count(every: Iterable[pa.Table]) -> States:
-        found: dict[str, Floats] = {}
-        for table in every:
-            for column in lines:
-                its = read_regions(column, table.column(column.id), released=True)
-                if isinstance(its, LineRegions) and not np.isnan(its.low).all():
-                    # Both are least values, so that one function merges them.
-                    ends = np.array([np.nanmin(its.low), -np.nanmax(its.high)])
-                    found[column.id] = _merge_ends("", found.get(column.id, ends), ends)
-        return found
-
-    states = tables.fold_released([c.id for c in lines], count, _merge_ends) if lines else {}
-    return {
-        id: (Range(-np.inf, float(low)), Range(-float(high), np.inf))
-        for id, (low, high) in states.items()
-    }
-
-
-def _merge_ends(_: str, left: Floats, right: Floats) -> Floats:
-    return np.minimum(left, right)
 
 
 #: The kinds of predicates.
