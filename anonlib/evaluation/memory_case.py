@@ -43,7 +43,7 @@ from anonlib.measure.examples import LearnTarget
 from anonlib.measure.features import Features
 from anonlib.measure.learners import Learner
 from anonlib.measure.nearest import Attack, Links
-from anonlib.measure.regions import Regions
+from anonlib.measure.regions import RegionCounts, Regions
 from anonlib.measure.scores import Scores
 from anonlib.measure.states import Count, Merge, States
 from anonlib.registry import Plugin
@@ -165,7 +165,7 @@ class MemoryCase(Case):
 
     def count_population(
         self, source: Mapping[str, Any], columns: Mapping[str, str], regions: Regions
-    ) -> tuple[Ints, int]:
+    ) -> RegionCounts:
         raise InputError("the table of a population is read by a release in Spark only")
 
     def open_release(self, source: Mapping[str, Any], columns: Sequence[Column]) -> OtherRelease:

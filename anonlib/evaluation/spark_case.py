@@ -46,7 +46,7 @@ from anonlib.measure.examples import LearnTarget
 from anonlib.measure.features import Features
 from anonlib.measure.learners import Learner
 from anonlib.measure.nearest import Attack, Links
-from anonlib.measure.regions import Regions
+from anonlib.measure.regions import RegionCounts, Regions
 from anonlib.measure.scores import Scores
 from anonlib.measure.states import Count, Merge, States
 from anonlib.registry import Plugin
@@ -157,7 +157,7 @@ class SparkCase(Case):
 
     def count_population(
         self, source: Mapping[str, Any], columns: Mapping[str, str], regions: Regions
-    ) -> tuple[Ints, int]:
+    ) -> RegionCounts:
         named = {id: (name, self.schema.by_id(id).type) for id, name in columns.items()}
         spark, tokens = self.source.sparkSession, self.spec.missing_tokens
         rows = open_other_table(spark, source, named, tokens, "measure population")

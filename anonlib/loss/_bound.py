@@ -74,6 +74,8 @@ def bound_squares(x: Floats, k: int, cell_id: Ints) -> SquaresBound:
         cell_id: int64[n]. Cells, to begin with. They change the bound only where rounds end early.
     """
     n = len(x)
+    if not x.shape[1]:
+        return SquaresBound(0.0, LP)
     if n < 2 * k:
         return SquaresBound(_within(x), LP)
     if k < 2:

@@ -7,7 +7,7 @@ PoPETs 2023(2).
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import sqrt
+from math import hypot, sqrt
 from typing import NamedTuple
 
 from anonlib.measure import Figure
@@ -52,12 +52,16 @@ class Attempts:
         successes: Those that succeeded.
         n_control: Attacks on persons who are not in the release.
         control_successes: Those that succeeded.
+        deviation: The standard deviation of `control_successes`, if it is an estimate itself.
+        bias: How far this estimate is off on average.
     """
 
     n: int
     successes: float
     n_control: int
     control_successes: float
+    deviation: float = 0.0
+    bias: float = 0.0
 
     def figures(self, of: str = "", note: str = "") -> tuple[Figure, ...]:
         """The figures of RISK_NAMES. They have no values without persons to attack."""
@@ -65,7 +69,7 @@ class Attempts:
             why = "nobody to attack" if not self.n else "nobody was held out to compare with"
             return tuple(Figure(name, None, of, why) for name in RISK_NAMES)
         attack = estimate_rate(self.successes, self.n)
-        control = estimate_rate(self.control_successes, self.n_control)
+        control = self._estimate_control()
         risk = estimate_risk(attack, control)
         ends = risk.value - risk.error, risk.value + risk.error
         shares = (attack.value, control.value, *map(_clip, (risk.value, *ends)))
@@ -73,6 +77,12 @@ class Attempts:
             Figure(name, float(value), of, note)
             for name, value in zip(RISK_NAMES, (*shares, self.n), strict=True)
         )
+
+    def _estimate_control(self) -> Rate:
+        """The rate of the control. Its error has that of the estimate, and the bias in full."""
+        rate = estimate_rate(self.control_successes, self.n_control)
+        error = hypot(rate.error, Z * self.deviation / self.n_control)
+        return Rate(rate.value, error + abs(self.bias) / self.n_control)
 
 
 def estimate_rate(successes: float, n: int) -> Rate:

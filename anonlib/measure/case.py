@@ -13,7 +13,7 @@ from anonlib.measure.examples import LearnTarget
 from anonlib.measure.features import Features
 from anonlib.measure.learners import Learner
 from anonlib.measure.nearest import Attack, Links
-from anonlib.measure.regions import Regions
+from anonlib.measure.regions import RegionCounts, Regions
 from anonlib.measure.scores import Scores
 from anonlib.measure.states import Count, Merge, States
 from anonlib.registry import Plugin
@@ -296,7 +296,7 @@ class Case(ABC):
     @abstractmethod
     def count_population(
         self, source: Mapping[str, Any], columns: Mapping[str, str], regions: Regions
-    ) -> tuple[Ints, int]:
+    ) -> RegionCounts:
         """The persons of another table in each region. Cost: one aggregate of that table, and
         tasks that compare its distinct rows with the regions.
 
@@ -304,10 +304,6 @@ class Case(ABC):
             source: The table, as a config's `source`.
             columns: By id of a quasi-identifier: the column of the table.
             regions: t regions of these quasi-identifiers.
-
-        Returns:
-            int64[t].
-            The rows of the table.
 
         Raises:
             ConfigError, InputError: The table lacks a column, or its values have another type.

@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +19,7 @@ Values: TypeAlias = Any
 #: The column of the rows that each row of a table stands for.
 N_ROWS = "n_rows"
 #: The states: the rows in each region, and all rows.
-IN_REGION, IN_ALL = "in region", "in all"
+IN_REGION, IN_ALL, IN_SEVERAL = "in region", "in all", "in several"
 
 
 class ColumnRegions(ABC):
@@ -114,6 +114,20 @@ def _missing(values: Values) -> Bools:
     return missing
 
 
+class RegionCounts(NamedTuple):
+    """The rows of a table in regions.
+
+    Attributes:
+        in_region: int64[t]. The rows in each region.
+        n_rows: All rows.
+        n_several: The rows that are in several regions.
+    """
+
+    in_region: Ints
+    n_rows: int
+    n_several: int
+
+
 @dataclass(frozen=True, eq=False)
 class Regions:
     """t regions: combinations of the regions of c columns.
@@ -129,7 +143,7 @@ class Regions:
     place: Ints
 
     def count(self, tables: Iterable[pa.Table]) -> dict[str, Floats]:
-        """The rows in each region: float64[t] and float64[1]. Regions may overlap.
+        """The rows in each region: float64[t]; in all, and in several regions: float64[1] each.
 
         Regions are gone through column by column, with the rows that are left. Cost for r rows:
         O(r t) at worst, and O(r c) for regions that do not overlap.
@@ -137,14 +151,16 @@ class Regions:
         Args:
             tables: Rows with the columns, and N_ROWS.
         """
-        counts, total = np.zeros(len(self.place)), 0.0
+        counts, total, several = np.zeros(len(self.place)), 0.0, 0.0
         order = np.lexsort(self.place.T[::-1]) if self.ids else np.arange(len(self.place))
         for table in tables:
             weight = table.column(N_ROWS).to_numpy().astype(np.float64)
             total += float(weight.sum())
             numbers = [self._read(table, j) for j in range(len(self.ids))]
-            self._add(counts, weight, numbers, order, np.arange(table.num_rows))
-        return {IN_REGION: counts, IN_ALL: np.array([total])}
+            times = np.zeros(table.num_rows, np.int64)
+            self._add(counts, times, weight, numbers, order, np.arange(table.num_rows))
+            several += float(weight[times > 1].sum())
+        return {IN_REGION: counts, IN_ALL: np.array([total]), IN_SEVERAL: np.array([several])}
 
     def _read(self, table: pa.Table, j: int) -> Floats:
         """float64[r]. The values of column j, as its regions read them: each distinct one once."""
@@ -155,13 +171,15 @@ class Regions:
     def _add(
         self,
         counts: Floats,
+        times: Ints,
         weight: Floats,
         numbers: Sequence[Floats],
         regions: Ints,
         rows: Ints,
         depth: int = 0,
     ) -> None:
-        """Adds the weights of rows to the regions that contain them from column `depth` on.
+        """Adds the weights of rows to the regions that contain them from column `depth` on, and
+        to `times` the regions that contain each row.
 
         regions: Sorted by the regions of the columns.
         """
@@ -169,9 +187,10 @@ class Regions:
             return
         if depth == len(numbers):
             counts[regions] += weight[rows].sum()
+            times[rows] += len(regions)
             return
         start = np.flatnonzero(np.diff(self.place[regions, depth], prepend=-1))
         for part in np.split(regions, start[1:]):
             region = int(self.place[part[0], depth])
             inside = self.columns[depth].contain(region, numbers[depth][rows])
-            self._add(counts, weight, numbers, part, rows[inside], depth + 1)
+            self._add(counts, times, weight, numbers, part, rows[inside], depth + 1)

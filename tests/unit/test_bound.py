@@ -266,3 +266,8 @@ def test_a_release_says_how_far_it_is_from_the_optimum() -> None:
     assert any("% above the optimum (bound by" in note for note in bounded.record["notes"])
     assert bounded.record["config_sha256"] == plain.record["config_sha256"]
     assert {"type": "sse_bound"} not in list_metrics(bound=False)
+
+
+def test_without_a_column_every_sum_is_zero() -> None:
+    for n in (3, 100, 3000):
+        assert bound_squares(np.zeros((n, 0)), 2, np.zeros(n, np.int64)) == (0.0, LP)

@@ -15,7 +15,7 @@ from anonlib.errors import ConfigError
 from anonlib.hierarchy import Hierarchy
 from anonlib.hierarchy.tree import Tree
 from anonlib.measure import Findings
-from anonlib.measure.regions import IN_ALL, IN_REGION, N_ROWS
+from anonlib.measure.regions import IN_ALL, IN_REGION, IN_SEVERAL, N_ROWS, RegionCounts
 from anonlib.measure.risk.population import MANY, ROWS, Population, make_regions
 from anonlib.recode import Cells, Domain
 from anonlib.recode.centroid import Centroid
@@ -139,6 +139,8 @@ def test_regions_count_who_lies_in_them(
     expected = [sum(lies_in(o, region) for o in others) for region in plain.to_pylist()]
     assert found[IN_REGION].tolist() == [2 * n for n in expected]
     assert found[IN_ALL].tolist() == [2 * len(others)]
+    several = [sum(lies_in(o, region) for region in plain.to_pylist()) > 1 for o in others]
+    assert found[IN_SEVERAL].tolist() == [2 * sum(several)]
 
 
 def value(found: Findings, name: str) -> float | None:
@@ -153,7 +155,7 @@ def find(schema: list[Column], classes: Any, counted: Any, **changes: Any) -> Fi
         encodings=ENCODINGS,
         most_rows_of_a_person=lambda: 4,
         tuples=lambda ids, most, released: classes,
-        count_population=lambda source, columns, regions: counted,
+        count_population=lambda source, columns, regions: RegionCounts(*counted),
     )
     named = {column.name: column.name.upper() for column in schema}
     return Population(source={"format": "delta", "path": "p"}, columns=named).measure(case)
@@ -164,7 +166,7 @@ def test_figures_are_those_of_the_counts() -> None:
     spans = [{"lower": 0, "upper": 3}, {"lower": 4, "upper": 5}, {"lower": 6, "upper": 9}]
     type = pa.struct([("lower", pa.int64()), ("upper", pa.int64())])
     classes = pa.table({"c0": pa.array(spans, type)}), np.array([3, 5, 2])
-    found = find([age], classes, (np.array([12, 4, 8]), 30))
+    found = find([age], classes, (np.array([12, 4, 8]), 30, 0))
     assert value(found, "k_map") == 5  # five were released, so five at least are there
     assert value(found, "journalist_max") == 1 / 5
     assert value(found, "journalist_mean") == pytest.approx((3 / 12 + 5 / 5 + 2 / 8) / 10)
@@ -173,20 +175,32 @@ def test_figures_are_those_of_the_counts() -> None:
     assert notes == {"of 30 persons; 1 classes have fewer persons there"}
 
 
+def test_presence_is_not_told_where_regions_overlap() -> None:
+    """All eight persons are released, and a class's share of its region is no presence."""
+    (age, *_) = columns(False)
+    spans = [{"lower": 0, "upper": 5}, {"lower": 3, "upper": 9}]
+    type = pa.struct([("lower", pa.int64()), ("upper", pa.int64())])
+    classes = pa.table({"c0": pa.array(spans, type)}), np.array([4, 4])
+    found = find([age], classes, (np.array([6, 6]), 8, 4))
+    assert value(found, "k_map") == 6
+    assert value(found, "presence_min") is value(found, "presence_max") is None
+    assert found.figures[-1].note == "4 persons are in the regions of several classes"
+
+
 def test_rows_of_a_person_are_no_persons() -> None:
     """Nobody has more than four rows: 3, 5 and 9 rows are of 1, 2 and 3 persons at least."""
     (age, *_) = columns(False)
     spans = [{"lower": 0, "upper": 3}, {"lower": 4, "upper": 5}, {"lower": 6, "upper": 9}]
     type = pa.struct([("lower", pa.int64()), ("upper", pa.int64())])
     classes = pa.table({"c0": pa.array(spans, type)}), np.array([3, 5, 9])
-    found = find([age], classes, (np.array([12, 1, 4]), 30), unit=("c9",))
+    found = find([age], classes, (np.array([12, 1, 4]), 30, 0), unit=("c9",))
     assert value(found, "k_map") == 2
     assert value(found, "journalist_max") == 1 / 2
     assert value(found, "journalist_mean") == pytest.approx((3 / 12 + 5 / 2 + 9 / 4) / 17)
     assert (value(found, "presence_min"), value(found, "presence_max")) == (0.25, 1.0)
     (note,) = {figure.note for figure in found.figures}
     assert note == f"of 30 persons; 1 classes have fewer persons there; {ROWS}"
-    found = find([age], classes, (np.array([0, 0, 0]), 30), unit=("c9",))
+    found = find([age], classes, (np.array([0, 0, 0]), 30, 0), unit=("c9",))
     assert (value(found, "k_map"), value(found, "journalist_max")) == (1, 1.0)
 
 
@@ -202,7 +216,7 @@ def test_points_are_no_regions() -> None:
 def test_a_suppressed_column_contains_everybody() -> None:
     nothing = Column(**{**vars(TOWN), "recoder": Suppress()})
     classes = pa.table({}), np.array([7])
-    found = find([nothing], classes, (np.array([100]), 100))
+    found = find([nothing], classes, (np.array([100]), 100, 0))
     assert value(found, "k_map") == 100
 
 

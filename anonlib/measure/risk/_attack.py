@@ -68,7 +68,7 @@ class AttackMeasure(Measure):
         keep: "Callable[[pa.Table], pa.Table] | None" = None,
         n_more: int = 0,
     ) -> "Victims":
-        """As many persons of both kinds as are affordable.
+        """As many persons of both kinds as are affordable, the same number of each.
 
         Args:
             case: The case.
@@ -77,9 +77,13 @@ class AttackMeasure(Measure):
             keep: Chooses the persons who can be attacked; None for all.
             n_more: The rows of another release that persons are compared with, too.
         """
-        n = self.affordable(case, tables.n_released + n_more, columns)
         both = (each if keep is None else keep(each) for each in (tables.members, tables.others))
-        members, others = (each.slice(0, n) for each in both)
+        members, others = both
+        n = min(self.affordable(case, tables.n_released + n_more, columns), members.num_rows)
+        # Rates of different numbers of attempts are drawn to a half by different amounts: what
+        # always succeeds, in the release or not, would show a risk.
+        n = min(n, others.num_rows) if others.num_rows else n
+        members, others = members.slice(0, n), others.slice(0, n)
         return Victims(pa.concat_tables([members, others]), members.num_rows)
 
 

@@ -12,7 +12,14 @@ from anonlib.arrays import MISSING, Ints
 from anonlib.errors import InputError
 from anonlib.measure import Figure, Findings, Measure, Subjects
 from anonlib.measure.features import as_one_array, encode_distinct
-from anonlib.measure.regions import ColumnRegions, Members, Ranges, Regions, Subtrees
+from anonlib.measure.regions import (
+    ColumnRegions,
+    Members,
+    Ranges,
+    RegionCounts,
+    Regions,
+    Subtrees,
+)
 from anonlib.measure.risk._compared import find_elements, find_ends
 from anonlib.recode import EXTENTS
 from anonlib.recode.interval import Interval
@@ -111,23 +118,25 @@ class Population(Measure):
         except (pa.ArrowException, ValueError, KeyError):  # their texts may hold values
             raise InputError("population: released values can't be read as regions") from None
         named = {column.id: self.columns[column.name] for column in known}
-        persons, n_all = case.count_population(self.source, named, regions)
+        persons = case.count_population(self.source, named, regions)
         most = case.most_rows_of_a_person() if case.schema.unit else None
-        return self._compare(n_rows, persons, n_all, most)
+        return self._compare(n_rows, persons, most)
 
-    def _compare(self, n_rows: Ints, persons: Ints, n_all: int, most: int | None) -> Findings:
+    def _compare(self, n_rows: Ints, persons: RegionCounts, most: int | None) -> Findings:
         """The figures.
 
         Args:
             n_rows: int64[t]. The released rows of each class.
-            persons: int64[t]. F of each class, as counted.
-            n_all: The persons of the population.
+            persons: F of each class, as counted.
             most: The most rows of a person; None if each row is a person.
         """
         fewest = -(-n_rows // max(1, most or 1))  # the persons who were released, at least
-        at_least = np.maximum(persons, fewest)
-        fewer = int((persons < fewest).sum())
-        notes = [f"of {n_all} persons", f"{fewer} classes have fewer persons there" * (fewer > 0)]
+        at_least = np.maximum(persons.in_region, fewest)
+        fewer = int((persons.in_region < fewest).sum())
+        notes = [
+            f"of {persons.n_rows} persons",
+            f"{fewer} classes have fewer persons there" * (fewer > 0),
+        ]
         note = "; ".join(filter(None, [*notes, ROWS * (most is not None)]))
         chance, presence = 1.0 / at_least, np.minimum(n_rows / at_least, 1.0)
         values = (
@@ -137,8 +146,12 @@ class Population(Measure):
             float(presence.min()),
             float(presence.max()),
         )
-        pairs = zip(self.names, values, strict=True)
-        return Findings(tuple(Figure(name, value, note=note) for name, value in pairs))
+        figures = [Figure(n, v, note=note) for n, v in zip(self.names, values, strict=True)]
+        if persons.n_several:
+            # A class releases some of these persons, others another one: its share says little.
+            why = f"{persons.n_several} persons are in the regions of several classes"
+            figures[3:] = [Figure(each.name, None, note=why) for each in figures[3:]]
+        return Findings(tuple(figures))
 
 
 def make_regions(

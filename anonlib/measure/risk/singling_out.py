@@ -195,8 +195,7 @@ def _compare(n: int, members: Ints, others: Ints, n_members: int, n_others: int)
     """
     if not n_others:
         return Attempts(n, 0, 0, 0)
-    control = extrapolate(others, n_others, n_members)
-    return Attempts(n, int((members == 1).sum()), n, control)
+    return Attempts(n, int((members == 1).sum()), n, *extrapolate(others, n_others, n_members))
 
 
 def _open(region: Region, median: float) -> Region:
