@@ -51,10 +51,12 @@ def make_verdict(model: AuditModel, tally: Tally, note: str) -> Verdict:
     if note:
         note += f"; {tally.failing.total()} classes fail by what can be counted"
     note = note or tally.note
+    # Where classes without a value fail, the worst value of the others would tell nothing.
+    passing = bool(tally.failing) and tally.value is not None and bool(model.holds(tally.value))
     return Verdict(
         model=model.label,
         holds=not note and not tally.failing,
-        value=None if note else tally.value,
+        value=None if note or passing else tally.value,
         required=model.required,
         n_failing=tally.failing.total(),
         worst=_first(tally.failing, N_WORST),
