@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import unquote
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -28,6 +29,7 @@ from anonlib.run.dictionary import dictionary_path
 from anonlib.spark.delta_files import (
     Transaction,
     delta_log,
+    digest_files,
     explain_damage,
     list_added_files,
     name_mapping,
@@ -179,11 +181,12 @@ class Target:
         found = table.select("version", "userMetadata", mode).where("userMetadata is not null")
         with translate_errors("release.path"):
             rows = found.collect()
-        ids = [_run_id(row["userMetadata"]) for row in rows]
+        # Who else writes may have a `run_id` of its own in its metadata.
+        ids, runs = [_run_id(row["userMetadata"]) for row in rows], self.runs()
         return [
             Commit(int(row["version"]), id, row["mode"], row["userMetadata"])
             for row, id in zip(rows, ids, strict=True)
-            if id is not None
+            if id in runs
         ]
 
     def manifest(self) -> str:
@@ -236,16 +239,26 @@ class Target:
         return all(map(self._keeps_rows, versions))
 
     def _keeps_rows(self, version: int) -> bool:
-        """Whether a version's commit only moved the same rows to other files."""
+        """Whether a version's commit only moved the same rows to other files. Any writer can say
+        that: so the rows of these files are compared. False if they can't be read any more."""
         path = f"{self.path}/_delta_log/{version:020}.json"
         if not self._storage.exists(path):
             return False
         actions = [json.loads(line) for line in self._storage.read(path).splitlines() if line]
-        return all(
-            kind == "commitInfo" or (kind in ("add", "remove") and found["dataChange"] is False)
-            for action in actions
-            for kind, found in action.items()
-        )
+        found = [(kind, each) for action in actions for kind, each in action.items()]
+        files = [each for kind, each in found if kind in ("add", "remove")]
+        others = {kind for kind, _ in found} - {"add", "remove", "commitInfo"}
+        if others or any(each["dataChange"] is not False for each in files):
+            return False
+        if not files:
+            return True
+        names = {unquote(each["path"]).rpartition("/")[2] for each in files}
+        with suppress(Exception):  # files that a VACUUM removed
+            before, after = (
+                digest_files(self._spark, self.path, each, names) for each in (version - 1, version)
+            )
+            return before == after
+        return False
 
     def publish(
         self,

@@ -6,7 +6,7 @@ Delta would list the files of a table anew for every query.
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from time import time_ns
@@ -18,6 +18,8 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
 
 from anonlib.errors import InputError, StorageError
+from anonlib.local.table_digest import Digest
+from anonlib.spark.digest import digest
 from anonlib.spark.jvm import java_class, none, scala_map, scala_seq, struct_type
 from anonlib.spark.storage import Storage
 
@@ -131,6 +133,14 @@ class Transaction:
             for name, field in zip(inside.names, outside, strict=True)
         ]
         return found.select(*cast, *[_column(each) for each in found.columns[len(cast) :]])
+
+
+def digest_files(spark: SparkSession, root: str, version: int, names: Collection[str]) -> Digest:
+    """The digest of the rows that a version of a table has in files of these names, wherever they
+    lie. Rows that are marked as deleted are left out."""
+    table = spark.read.format("delta").option("versionAsOf", version).load(root)
+    name = F.col("_metadata.file_name")
+    return digest(table.where(name.isin(*names)).select(*map(_column, table.columns)))
 
 
 def delta_log(spark: SparkSession, root: str) -> Any:

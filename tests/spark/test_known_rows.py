@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 
 import anonlib
 from tests.spark.support import Shell, people, settings, start_from
@@ -99,6 +100,21 @@ def test_rows_of_others_are_audited(shell: Shell, spark: SparkSession, started: 
     add_row(spark, started)
     said = shell.release(config(started, 30, 9), "--set", "release.acknowledge_returning=true")
     assert (said.code, "k_anonymity k=3: 1 classes" in said.error) == (3, True), said.err
+
+
+def test_rows_of_others_who_say_that_nothing_changed(
+    shell: Shell, spark: SparkSession, started: Path
+) -> None:
+    """`dataChange: false` is what a compaction says of the same rows; these are others."""
+    table = str(started / "out" / "table")
+    there = spark.read.format("delta").load(table)
+    others = spark.createDataFrame(
+        there.withColumn("city", F.concat("city", "wage")).collect(), there.schema
+    )
+    writer = others.write.format("delta").mode("overwrite").option("dataChange", "false")
+    writer.save(table)
+    said = shell.release(config(started, 30, 9), "--set", "release.acknowledge_returning=true")
+    assert (said.code, "k_anonymity k=3: " in said.error) == (3, True), said.err
 
 
 def test_rows_in_other_files_are_known(shell: Shell, spark: SparkSession, started: Path) -> None:

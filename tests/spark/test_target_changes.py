@@ -25,6 +25,13 @@ def alter(spark: SparkSession, target: Path) -> None:
     spark.sql(f"ALTER TABLE delta.`{target}` ADD COLUMN more int")
 
 
+def add_silently(spark: SparkSession, target: Path) -> None:
+    """Adds a row and says, as a compaction does, that no row was changed."""
+    there = spark.read.format("delta").load(str(target))
+    row = spark.createDataFrame(there.limit(1).collect(), there.schema)
+    row.write.format("delta").mode("append").option("dataChange", "false").save(str(target))
+
+
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("changes")
@@ -50,6 +57,7 @@ def started(shell: Shell, place: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (delete, "write", "append"),
         (alter, "audit", "append"),
         (alter, "write", "overwrite"),
+        (add_silently, "audit", "append"),
     ],
 )
 def test_what_others_do_meanwhile(

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import pyarrow as pa
 import pytest
@@ -163,19 +164,22 @@ def no_columns(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_commits(store: Store, log: Log, no_columns: None) -> None:
-    """Of runs, as their metadata says; others are passed over. Asked anew only after a commit."""
+    """Of runs, as their metadata says; others are passed over, even if they name a run that the
+    table does not know. Asked anew only after a commit."""
     one, two = json.dumps({"run_id": "one"}), json.dumps({"run_id": "two"})
-    spark = history((3, two, "Append"), (2, "no json", None), (1, "[1]", None), (0, one, None))
-    made = target(log, Snapshot(3), spark)
+    foreign, runs = json.dumps({"run_id": "airflow-7"}), (f"{APP}one", f"{APP}two", "airflow-7")
+    rows = (3, two, "Append"), (2, "no json", None), (1, "[1]", None), (0, one, None)
+    spark = history((4, foreign, None), *rows)
+    made = target(log, Snapshot(3, runs), spark)
     assert made.commits() == [Commit(3, "two", "Append", two), Commit(0, "one", None, one)]
     assert [made.version_of(run) for run in ("one", "two", "three")] == [0, 3, -1]
     assert len(spark.asked) == 1
-    log.snapshot = Snapshot(4)
+    log.snapshot = Snapshot(4, runs)
     made.commits()
     assert len(spark.asked) == 2
     assert target(log, Snapshot(-1), spark).commits() == []
     assert len(spark.asked) == 2
-    assert len(target(log, Snapshot(0), spark).commits()) == 2
+    assert len(target(log, Snapshot(0, runs), spark).commits()) == 2
 
 
 def test_the_version_of_a_run_that_published(
@@ -261,7 +265,8 @@ def test_renewed(store: Store, log: Log) -> None:
 # --- other people's commits
 
 INFO: dict[str, Any] = {"commitInfo": {}}
-LAID_OUT = [INFO, {"add": {"dataChange": False}}, {"remove": {"dataChange": False}}]
+OLD, NEW = ({"dataChange": False, "path": name} for name in ("a=b%20c/old", "new"))
+LAID_OUT = [INFO, {"add": NEW}, {"remove": OLD}]
 
 
 @pytest.mark.parametrize(
@@ -270,16 +275,27 @@ LAID_OUT = [INFO, {"add": {"dataChange": False}}, {"remove": {"dataChange": Fals
         (LAID_OUT, True),
         ([INFO], True),
         ([], True),
-        ([INFO, {"add": {"dataChange": True}}], False),
-        ([{"remove": {"dataChange": True}}, *LAID_OUT], False),
+        ([INFO, {"add": {**NEW, "dataChange": True}}], False),
+        ([{"remove": {**OLD, "dataChange": True}}, *LAID_OUT], False),
         ([{"metaData": {"dataChange": False}}], False),
         ([INFO, {"txn": {}}], False),
         (None, False),
     ],
 )
 def test_commits_that_change_no_row(
-    store: Store, log: Log, actions: list[dict[str, Any]] | None, kept: bool
+    store: Store,
+    log: Log,
+    monkeypatch: pytest.MonkeyPatch,
+    actions: list[dict[str, Any]] | None,
+    kept: bool,
 ) -> None:
+    read = []
+
+    def digest_files(_: Any, root: str, version: int, names: Any) -> str:
+        read.append((root, version, names))
+        return "the same rows"
+
+    monkeypatch.setattr(publish, "digest_files", digest_files)
     made = target(log, Snapshot(4))
     made.require_unchanged()
     log.snapshot = Snapshot(6)
@@ -291,11 +307,25 @@ def test_commits_that_change_no_row(
     if kept:
         made.require_unchanged()
         assert made.version == 6
+        assert read[-2:] == [(ROOT, version, {"old", "new"}) for version in (5, 6)]
     else:
         with pytest.raises(BusyError) as error:
             made.require_unchanged()
         assert str(error.value) == CHANGED
         assert made.version == 4
+
+
+@pytest.mark.parametrize("found", [[1, 2], [1, OSError("gone")]])
+def test_commits_that_only_say_so(
+    store: Store, log: Log, monkeypatch: pytest.MonkeyPatch, found: list[Any]
+) -> None:
+    """Other rows in the new files, or files that are gone."""
+    monkeypatch.setattr(publish, "digest_files", Mock(side_effect=found))
+    made = target(log, Snapshot(4))
+    log.snapshot = Snapshot(5)
+    store.files[f"{ROOT}/_delta_log/{5:020}.json"] = "\n".join(map(json.dumps, LAID_OUT))
+    with pytest.raises(BusyError):
+        made.require_unchanged()
 
 
 def test_the_newest_commit_counts_too(store: Store, log: Log) -> None:
