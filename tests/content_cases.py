@@ -74,6 +74,7 @@ SHOWS: list[tuple[str, Any, dict[str, Any], str]] = [
     ),
     ("someone else's", lambda t: np.roll(t["id"], 7), SENSITIVE, "values with column id"),
     ("a few", lambda t: t["id"].where(t.index % 20 == 0, t["ill"]), SENSITIVE, "column id"),
+    ("typed into few values", lambda t: t["id"].where(t.index < 17, t["ill"]), SENSITIVE, "id"),
     ("dense numbers", lambda t: t["serial"], SENSITIVE, "equals it in 400 rows"),
     (
         "a quasi-identifier",

@@ -5,7 +5,7 @@ give them sketches of columns, and count rows where sketches leave a doubt.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from math import sqrt
 from typing import Any
@@ -19,7 +19,8 @@ from anonlib.errors import Problem
 from anonlib.table.schema import Column, Role, Schema, is_atomic
 
 #: A column with at most this many distinct values identifies nobody, unless it repeats an
-#: identifying column in nearly all rows.
+#: identifying column in nearly all rows, or has values of a larger one that none has by
+#: chance.
 MAX_HARMLESS_VALUES = 20
 #: This many shared values, or equal rows, more than expected by chance are still an accident.
 MAX_ACCIDENTS = 5
@@ -196,9 +197,10 @@ def judge_columns(
         compare_sketches(c, p, sketches[c.id], sketches[p.id], equal[c.id, p.id]) for c, p in pairs
     ]
     distinct = {c.name: round(sketches[c.id].n_values) for c in candidates}
+    rich = {p.name for p in persons if sketches[p.id].n_values > MAX_HARMLESS_VALUES}
     present = {c.name: sketches[c.id].n_present for c in candidates}
     problems = [
-        *_overlap_problems(overlaps, distinct, present, privacy),
+        *_overlap_problems(overlaps, distinct, present, rich, privacy),
         *_made_problems(pairs, sketches, counter, privacy),
         *_key_problems(candidates, sketches, counter, privacy, protected),
         *_repeated_problems(candidates, sketches, counter, privacy),
@@ -258,12 +260,16 @@ def _overlap_problems(
     overlaps: list[Overlap],
     distinct: Mapping[str, int],
     present: Mapping[str, int],
+    rich: Collection[str],
     privacy: PrivacySection,
 ) -> Iterator[Problem]:
+    """Columns with values of an identifier. rich: the identifiers with more than a few values."""
     for pair in overlaps:
         few = distinct[pair.column] <= MAX_HARMLESS_VALUES
         repeats = pair.n_rows >= NEARLY_ALL * present[pair.column]
-        if pair.shows and (repeats or not few) and not privacy.names_unique(pair.column):
+        # Texts and rare numbers do not come by chance.
+        typed = pair.by_chance < 1 and pair.identifier in rich
+        if pair.shows and (repeats or typed or not few) and not privacy.names_unique(pair.column):
             yield Problem(
                 f"column {pair.column}",
                 f"shows who a person is: it shares more values with column {pair.identifier} than "
@@ -283,7 +289,7 @@ def _made_problems(
     pairs = [
         (c, p)
         for c, p in pairs
-        if c.role is not Role.QUASI_IDENTIFIER and not privacy.names_unique(c.name)
+        if not (_hides_values(c) or privacy.names_unique(c.name))
         if sketches[c.id].n_values > MAX_ACCIDENTS
         if sketches[c.id].n_values >= 0.5 * sketches[p.id].n_values
     ]
@@ -303,6 +309,11 @@ def _made_problems(
                 "privacy.acknowledge_unique",
             )
             break
+
+
+def _hides_values(column: Column) -> bool:
+    """Whether the column is released as means, nodes and the like."""
+    return column.role is Role.QUASI_IDENTIFIER and column.recoder.blends
 
 
 def _key_problems(

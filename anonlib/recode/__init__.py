@@ -98,6 +98,9 @@ class Recoder(Plugin):
     needs_hierarchy: ClassVar[bool] = False
     #: What the released column holds.
     releases: ClassVar[Form] = "value"
+    #: Whether a released value is made of all values of its cell, and shows one of them only where
+    #: they agree. Otherwise the column must not be made of an identifier.
+    blends: ClassVar[bool] = False
 
     @property
     def names_nodes(self) -> bool:

@@ -40,6 +40,7 @@ class Centroid(Recoder):
 
     type: ClassVar[str] = "centroid"
     scales: ClassVar[frozenset[Scale]] = frozenset({Scale.CONTINUOUS})
+    blends: ClassVar[bool] = True
     keep_type: bool = Field(
         default=True,
         description="integers and decimals stay what they are, rounded; otherwise float64",

@@ -27,6 +27,7 @@ class Lca(Recoder):
 
     type: ClassVar[str] = "lca"
     scales: ClassVar[frozenset[Scale]] = frozenset({Scale.NOMINAL})
+    blends: ClassVar[bool] = True
     releases: ClassVar[Form] = "node"
     takes_weights: ClassVar[bool] = True
     level: int = Field(

@@ -19,6 +19,7 @@ class Suppress(Recoder):
 
     type: ClassVar[str] = "suppress"
     scales: ClassVar[frozenset[Scale]] = frozenset(Scale)
+    blends: ClassVar[bool] = True
     releases: ClassVar[Form] = "nothing"
     takes_weights: ClassVar[bool] = True
 

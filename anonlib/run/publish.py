@@ -40,6 +40,7 @@ from anonlib.spark.delta_log import (
     has_property,
     list_applications,
     list_data_files,
+    read_constraints,
     read_metadata,
     read_partitioning,
     read_snapshot,
@@ -416,12 +417,30 @@ class Target:
         transaction: Transaction,
         run_id: str,
     ) -> Any:
-        """Writes rows into the table by Delta's own writer. Returns the actions of the commit."""
+        """Writes rows into the table by Delta's own writer. Returns the actions of the commit.
+
+        What the table demands of rows is checked first: the writer would leave files behind.
+        """
+        self._check_constraints(rows.toDF(*names.values()))
         options = {"txnAppId": f"{APP}{run_id}", "txnVersion": "1"}
         if self._release.mode != "append":
             options["overwriteSchema"] = "true"
         frame, by = self._order(rows, names, digest_of_rows.n_rows), self._release.partition_by
         return transaction.write(frame, self._save_mode(), by, options, PROPERTIES)
+
+    def _check_constraints(self, rows: DataFrame) -> None:
+        if self.version < 0:
+            return
+        constraints = read_constraints(self._spark, self._snapshot)
+        broken = [
+            F.count_if(~F.coalesce(F.expr(condition), F.lit(False)))
+            for condition in constraints.values()
+        ]
+        counts = rows.agg(*broken).collect()[0] if broken else ()
+        for name, n in zip(constraints, counts, strict=True):
+            if n:
+                text = f"the table's constraint {name} does not hold in {n} rows; change it, or"
+                raise InputError(f"release.path: {text} release to another table")
 
     def _operation(self, text: str) -> Any:
         by = self._release.partition_by

@@ -50,6 +50,24 @@ def read_metadata(spark: SparkSession, snapshot: Any) -> TableMetadata:
     )
 
 
+def read_constraints(spark: SparkSession, snapshot: Any) -> dict[str, str]:
+    """By name: the SQL condition that every row of the table must meet. Columns that must not be
+    null have one, too."""
+    metadata = snapshot.metadata()
+    configuration, prefix = metadata.configuration(), "delta.constraints."
+    names = [str(key) for key in scala_list(spark, configuration.keys())]
+    found = {
+        name.removeprefix(prefix): str(configuration.apply(name))
+        for name in names
+        if name.startswith(prefix)
+    }
+    for field in struct_type(metadata.schema()).fields:
+        if not field.nullable:
+            quoted = field.name.replace("`", "``")
+            found[f"NOT NULL of {field.name}"] = f"`{quoted}` IS NOT NULL"
+    return found
+
+
 def has_property(snapshot: Any, name: str) -> bool:
     """Whether the table of a snapshot has a property of a name."""
     return bool(snapshot.metadata().configuration().contains(name))

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 from pyspark.sql import SparkSession
 
@@ -119,3 +120,21 @@ def test_a_commit_between_the_last_look_and_ours(
     assert "changed" in said.error
     assert spark.read.format("delta").load(target).count() == 61
     assert left(started / "out") == {"table", "table.private"}
+
+
+def test_rows_that_break_a_constraint_of_the_table(
+    shell: Shell, spark: SparkSession, started: Path
+) -> None:
+    """It is said before a file is written: Delta's writer would leave rows in the table's folder
+    that nobody published."""
+    target = Path(settings(started)["release"]["path"])
+    spark.sql(f"ALTER TABLE delta.`{target}` ADD CONSTRAINT low CHECK (wage < 1000000000000000)")
+    files = {path.name for path in target.glob("*.parquet")}
+    path = started / "people.parquet"
+    frame = pd.read_parquet(path)
+    frame.assign(wage=frame["wage"] + 10**16).to_parquet(path, index=False)
+    release = {"mode": "append", "acknowledge_returning": True}
+    said = shell.release(settings(started, release=release))
+    assert said.code == 2, said.error
+    assert "release.path: the table's constraint low does not hold in 60 rows" in said.error
+    assert {path.name for path in target.glob("*.parquet")} == files
