@@ -156,7 +156,7 @@ def test_the_type_that_came_in(make: Any, kind: type) -> None:
     assert sorted(rows) == sorted(expected.itertuples(index=False, name=None))
 
 
-@pytest.mark.parametrize("text", ["README.md", "docs/guide/tables.md"])
+@pytest.mark.parametrize("text", ["README.md", "docs/guide/tables.md", "docs/guide/choosing.md"])
 def test_the_snippets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     (tmp_path / "data").symlink_to(data_dir())
     monkeypatch.chdir(tmp_path)
