@@ -2,12 +2,14 @@
 
 import re
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any
 
 import pytest
 import yaml
 
 import anonlib
+from anonlib import registry
 from tests.texts import ROOT, Fenced, Shown, commands, fenced, not_said
 
 #: Recoders whose forms all measures can read.
@@ -124,3 +126,24 @@ def test_measures_and_gates_of_pages_are_of_a_config() -> None:
                 anonlib.parse(guide_config() | {"recode": RANGES} | raw)
                 found += 1
     assert found >= 3
+
+
+def test_the_changelog() -> None:
+    """Short enough to be read; modules stand where it says that they moved."""
+    text = (ROOT / "CHANGELOG.md").read_text("utf-8")
+    assert len(text.splitlines()) <= 120
+    moved = [line.split(" | ")[1] for line in text.splitlines() if line.startswith("| `anonlib.")]
+    now = [name for cell in moved for name in re.findall(r"`(anonlib[\w.]*)`", cell)]
+    assert len(now) > 20
+    for name in now:
+        resolve_name(name)
+
+
+def test_the_changelog_lists_the_plugins() -> None:
+    text = (ROOT / "CHANGELOG.md").read_text("utf-8")
+    names = [
+        name
+        for family in ("kernel", "partitioner", "recoder", "measure", "metric")
+        for name in registry.plugins(family)
+    ]
+    assert [name for name in names if f"`{name}`" not in text] == []
