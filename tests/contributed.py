@@ -1,4 +1,4 @@
-"""A recoder that releases a form of its own making, and a risk, as another package has them."""
+"""A recoder that releases intervals of its own making, and a risk, as another package has them."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar

@@ -2,6 +2,7 @@
 
 import re
 
+import anonlib
 from tests.texts import ROOT
 from tests.unit.test_layout import LAYERS
 
@@ -28,6 +29,18 @@ def test_paths_exist() -> None:
     assert [path for path in paths if not (ROOT / path).exists()] == []
 
 
+def test_every_public_verb_is_where_the_map_says() -> None:
+    text = section("Map of the source").split("| layer |", 1)[0]
+    table = rows(text)
+    assert len(table) <= 32
+    for name, home in anonlib._HOMES.items():
+        if name in ("load", "parse"):
+            continue
+        path = home.replace(".", "/")
+        (opened,) = [row[1] for row in table if f"`{name}`" in row[0]]
+        assert f"`{path}.py`" in opened or f"`{path}/__init__.py`" in opened, name
+
+
 def test_layers_are_listed_in_order() -> None:
     after = section("Map of the source").split("| layer |", 1)[1]
     listed = [re.findall(r"`(\w+)`", row[0]) for row in rows(f"| layer |{after}")]
@@ -35,7 +48,12 @@ def test_layers_are_listed_in_order() -> None:
 
 
 def test_glossary() -> None:
-    words = [row[0] for row in rows(section("Glossary"))]
+    """Each word counts, also where a line explains two or names another one in bold."""
+    words = [
+        word
+        for row in rows(section("Glossary"))
+        for word in (*row[0].split(", "), *re.findall(r"\*\*(\w+)\*\*", row[1]))
+    ]
     assert 30 <= len(words) <= 40
     assert len(set(words)) == len(words)
     assert all(len(row) == 3 for row in rows(section("Glossary")))
