@@ -239,7 +239,7 @@ def _present(values: pa.Array, tokens: Sequence[str]) -> pa.Array:
 
 
 def _token_set(tokens: Sequence[str], dtype: pa.DataType) -> pa.Array:
-    """The tokens as values of a type. Those that are no values of it are left out."""
+    """The tokens as values of a type. Those that are not values of it are left out."""
     read = _reader(dtype)
     found = [value for token in tokens for value in [read(token.strip(), dtype)]]
     there = [value for value in found if value is not None]
@@ -251,7 +251,8 @@ def _token_set(tokens: Sequence[str], dtype: pa.DataType) -> pa.Array:
 
 
 def _reader(dtype: pa.DataType) -> Callable[[str, pa.DataType], Any]:
-    """The function that reads the text of a token as a value of a type; None if it is none."""
+    """The function that parses the text of a token as a value of a type. It gives None for other
+    texts."""
     for check, read in (
         (types.is_boolean, _flag),
         (types.is_integer, _integer),

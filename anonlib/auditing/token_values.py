@@ -16,7 +16,7 @@ DAY = 86_400 * 10**6
 
 
 def finite_number(text: str) -> Decimal | None:
-    """The number that a text is; None if it is none, or not finite."""
+    """Parses a text as a number; None if it is not a finite number."""
     try:
         number = Decimal(text)
     except DecimalException:

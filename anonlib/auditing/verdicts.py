@@ -49,7 +49,7 @@ def make_verdict(model: AuditModel, tally: Tally, note: str) -> Verdict:
     """
     at_release = bool(note) and not tally.failing
     if note:
-        note += f"; {tally.failing.total()} classes fail by what can be counted"
+        note += f"; {tally.failing.total()} classes fail by their rows"
     note = note or tally.note
     # Where classes without a value fail, the worst value of the others would tell nothing.
     passing = bool(tally.failing) and tally.value is not None and bool(model.holds(tally.value))

@@ -32,7 +32,7 @@ def run_init(args: argparse.Namespace) -> int:
     if out is not None:
         require_free(out)
     if args.ask and not sys.stdin.isatty():
-        raise InputError("--ask: asks in a terminal, and stdin is none; leave it out")
+        raise InputError("--ask: needs a terminal, and stdin is not one; leave it out")
     from anonlib.config.draft import format_draft
 
     with progress_of(args) as progress:

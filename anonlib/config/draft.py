@@ -195,7 +195,7 @@ def _guess_target(profile: TableProfile, guesses: dict[str, Guess]) -> dict[str,
         column = lower.get(name)
         most = 2 if name == "income" else 50
         if column is not None and 2 <= column.n_distinct <= most and not column.is_time:
-            guess = Guess(Role.TARGET, None, "the name of a label, few values")
+            guess = Guess(Role.TARGET, None, "named like a label, few values")
             return {**guesses, column.name: guess}
     return guesses
 

@@ -141,7 +141,7 @@ def guess_scale(column: ColumnProfile) -> Guess:
     if column.is_time:
         return Guess(Role.QUASI_IDENTIFIER, Scale.CONTINUOUS, "dates")
     if column.is_number and _CODES & set(name_words(column.name)):
-        return Guess(Role.QUASI_IDENTIFIER, Scale.NOMINAL, "the name of a code")
+        return Guess(Role.QUASI_IDENTIFIER, Scale.NOMINAL, "named like a code")
     if column.is_number and column.n_distinct > FEW:
         return Guess(Role.QUASI_IDENTIFIER, Scale.CONTINUOUS, "numbers, many of them")
     if column.is_number:
@@ -164,7 +164,7 @@ def _unfit(column: ColumnProfile) -> Guess | None:
 def _identifier(column: ColumnProfile) -> Guess | None:
     words = name_words(column.name)
     if _IDENTIFIER & {*words, "".join(words)} or _is_person_number(words):
-        return Guess(Role.IDENTIFIER, None, "the name of an identifier")
+        return Guess(Role.IDENTIFIER, None, "named like an identifier")
     if (kind := _direct_kind(column)) is not None:
         return Guess(Role.IDENTIFIER, None, f"looks like {kind}")
     enough = column.n_present >= MIN_UNIQUE
@@ -192,7 +192,7 @@ def _idle(column: ColumnProfile) -> Guess | None:
     if not column.n_present:
         return Guess(Role.DROP, None, "always missing")
     if column.n_distinct == 1 and column.n_present >= MIN_UNIQUE:
-        return Guess(Role.DROP, None, "the same in every row that has it")
+        return Guess(Role.DROP, None, "constant where present")
     if column.part is not None:
         return Guess(Role.DROP, None, f"is {column.part}")
     return None
@@ -200,5 +200,5 @@ def _idle(column: ColumnProfile) -> Guess | None:
 
 def _sensitive(column: ColumnProfile) -> Guess | None:
     if _SENSITIVE & set(name_words(column.name)) and column.n_distinct >= 2:
-        return Guess(Role.SENSITIVE, None, "the name of something confidential")
+        return Guess(Role.SENSITIVE, None, "named like something confidential")
     return None

@@ -177,7 +177,7 @@ def parse(raw: Any, overrides: Sequence[str] = (), folder: Path | None = None) -
                 Problem(
                     "",
                     "a config must be a mapping of sections (see `anonlib schema`), the path of a "
-                    f"YAML file or a Config; a {type(raw).__name__} is none",
+                    f"YAML file, or a Config, not a {type(raw).__name__}",
                 )
             ]
         )

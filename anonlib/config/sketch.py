@@ -11,7 +11,7 @@ Hashes = npt.NDArray[np.uint64]
 
 #: The most rows on which columns are compared.
 MOST_ROWS = 20_000
-#: So many rows had to break a rule by chance before it is believed.
+#: A rule is believed if chance alone would break it in at least this many rows.
 MIN_CHANCES = 10.0
 
 

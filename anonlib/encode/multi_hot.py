@@ -21,7 +21,7 @@ class MultiHot(Encoder):
     type: ClassVar[str] = "multi_hot"
     needs_categories: ClassVar[bool] = True
     unknown: Unknown = Field(
-        default="error", description="a value that is none of the categories: an error, or all 0"
+        default="error", description="a value that is not a category: an error, or all 0"
     )
 
     def found(self, values: Column) -> set[str]:

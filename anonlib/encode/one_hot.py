@@ -18,7 +18,7 @@ class OneHot(Encoder):
     type: ClassVar[str] = "one_hot"
     needs_categories: ClassVar[bool] = True
     unknown: Unknown = Field(
-        default="error", description="a value that is none of the categories: an error, or all 0"
+        default="error", description="a value that is not a category: an error, or all 0"
     )
 
     def found(self, values: Column) -> set[str]:

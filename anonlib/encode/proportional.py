@@ -38,7 +38,7 @@ class ProportionalEncoder(Encoder):
         node = elements.field("node").to_numpy(zero_copy_only=False).astype(np.int64)
         share = elements.field("share").to_numpy(zero_copy_only=False).astype(np.float64)
         if ((node < 0) | ((node >= n_leaves) & (node != missing))).any():
-            raise InputError("has shares of nodes that are no leaves of the hierarchy")
+            raise InputError("has shares of nodes that are not leaves of the hierarchy")
         rows = np.append(np.repeat(np.arange(len(values)), n_shares), np.flatnonzero(is_null))
         node = np.append(node, np.full(is_null.sum(), missing))
         share = np.append(share, np.ones(is_null.sum()))

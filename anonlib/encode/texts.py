@@ -44,7 +44,7 @@ def find_categories(values: Column, categories: tuple[str, ...], unknown: Unknow
     """
     at = pc.index_in(values, value_set=pa.array(categories, pa.string()), skip_nulls=True)
     if (n := at.null_count - values.null_count) and unknown == "error":
-        raise InputError(f"{n} values are none of its {len(categories)} categories")
+        raise InputError(f"{n} values are not among its {len(categories)} categories")
     at = pc.if_else(values.is_null(), len(categories), at.fill_null(-1))
     result: Ints = at.to_numpy(zero_copy_only=False).astype(np.int64)
     return result

@@ -266,7 +266,7 @@ def _require_all(n_placed: int, n: int, what: str) -> None:
 
 
 def _sort_numbers(texts: Iterable[str]) -> tuple[list[str], list[Fraction]]:
-    """Sorts texts by their numbers. Returns both. Raises InputError if a text is no number."""
+    """Sorts texts by their numbers. Returns both. Raises InputError if a text is not a number."""
     texts = list(texts)
     pairs = sorted((Fraction(text), text) for text in texts if _NUMBER.fullmatch(text))
     _require_all(len(pairs), len(texts), "numbers")

@@ -45,7 +45,9 @@ def evaluate_tables(
     rows = _read_source(require_table(source), config)
     n_in, n_out = rows.table.num_rows, given.num_rows
     if n_out > n_in:
-        raise InputError(f"released: has {n_out} rows, and its source {n_in}: it is of others too")
+        raise InputError(
+            f"released: has {n_out} rows, more than the {n_in} of its source; give the whole source"
+        )
     table = _as_released(given, rows.schema)
     with progress.stage("audit"):
         report = audit_in_memory(given, make_auditable_spec(config))

@@ -48,7 +48,7 @@ class Attempt:
             a unit.
         n_suppressed: Rows that were suppressed.
         seconds: The time that it took.
-        sizes: By number of rows: the classes that have so many. Empty if the attempt failed, or
+        sizes: The number of classes, by their size in rows. Empty if the attempt failed, or
             with a unit.
         error: Why it failed, without raw values; empty if it did not.
     """
@@ -291,7 +291,7 @@ def _attempt(rows: "Rows", attempt: Attempt) -> Attempt:
     risk = value_risk(report.sizes, report.n_classes, report.n_rows)
     n, n_suppressed = rows.table.num_rows, rows.table.num_rows - report.n_rows
     loss = release.losses["ncp"]
-    # That of cells suppressed for their cost is among it; of other suppressed rows there is none.
+    # It has that of cells suppressed for their cost, and not that of other suppressed rows.
     n_measured = report.n_rows if release.least_cost is None else n
     return replace(
         attempt,

@@ -40,7 +40,7 @@ def verify(
         A verdict for each line: confirmed, contradicted, or unsaid where the table can't tell.
 
     Raises:
-        InputError: The certificate is none, or the table can't be read.
+        InputError: The file is no certificate, or the table can't be read.
 
     Example:
         anonlib.verify("adult.certificate.html", "out/adult")

@@ -19,8 +19,8 @@ class Univariate(Kernel):
     The way of least loss is a shortest path; k is the block's `min_rows`.
     Of all ways to cut the sorted rows into cells of k rows or more, it takes the one with the least
     sum of squared distances (as for `mdav`) from the centroids. For a single numeric column no
-    other cells lose less. Ties go to the way whose last cell has fewest rows, then whose cell
-    before that has fewest, and so on.
+    other cells lose less. Of equally good solutions, the one with the smallest last cell wins,
+    then the smallest cell before it, and so on.
 
     Rows are sorted along `projection`; rows of equal values keep their order:
 

@@ -69,8 +69,10 @@ def advise(profiles: Iterable[ColumnProfile]) -> Iterator[str]:
             yield f"{where}: these texts look like {what}; convert them (in pandas `pd.{how}`)"
         guess = guess_role(column)
         if guess.role is Role.IDENTIFIER:
-            yield f"{where}: {guess.why}; if it is an identifier, name it in `identifiers`"
+            yield f"{where}: {guess.why}; if it is an identifier, move it to `identifiers`"
         elif column.is_nearly_unique:
             yield f"{where}: nearly unique per row, so it costs much; leave it out, or coarsen it"
         if column.tokens:
-            yield f"{where}: do {', '.join(column.tokens)} mean missing? Make them null"
+            names = ", ".join(f"`{token}`" for token in column.tokens)
+            mean, them = ("means", "it") if len(column.tokens) == 1 else ("mean", "them")
+            yield f"{where}: if {names} {mean} missing, make {them} null"

@@ -29,7 +29,7 @@ N_NEIGHBOURS = 100
 #: The share that counts as nearly all: distinct values of a key among its present ones, equal rows
 #: of two columns that repeat each other, values that belong to one person each.
 NEARLY_ALL = 0.95
-#: A text with an identifier of at least this many letters and digits in it holds it by no chance.
+#: An identifier this long inside another text is no coincidence. In letters and digits.
 MIN_PART = 6
 #: The same where half of the rows hold theirs.
 MIN_USUAL_PART = 2

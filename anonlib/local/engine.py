@@ -179,7 +179,7 @@ def _release_blocks(table: pa.Table, schema: Schema, config: Config, task: Task)
 
 
 def _suppress_costliest(release: MemoryRelease, max_suppressed: int) -> MemoryRelease:
-    """The release without its costliest cells, at most so many rows, and without COST."""
+    """Removes the costliest cells, at most `max_suppressed` rows in all, and the column COST."""
     cost = release.table.column(COST).to_numpy()
     costs, counts = np.unique(cost, return_counts=True)
     each = zip(costs[::-1].tolist(), counts[::-1].tolist(), strict=True)

@@ -15,7 +15,7 @@ def require_table(data: Any) -> Any:
     """A table of pandas, polars or Arrow, as it is; any other table that speaks Arrow's PyCapsule
     interface (duckdb and many more), read into an Arrow table.
 
-    Raises InputError if it is no table, or its columns are not told apart by names of text.
+    Raises InputError if it is not a table, or its columns are not told apart by names of text.
     """
     if not (_is_of("pandas", data) or _is_of("polars", data) or isinstance(data, pa.Table)):
         data = _read_stream(data)
@@ -96,11 +96,11 @@ def _read_stream(data: Any) -> pa.Table:
         pass
     if isinstance(data, str | os.PathLike):
         raise InputError(
-            "data: the path of a table is no table; read it first, such as with pandas.read_csv or "
+            "data: is a path, not a table; read it first, such as with pandas.read_csv or "
             "pandas.read_parquet, or release it by a config: `anonlib init` drafts one"
         )
     raise InputError(
-        f"data: a {type(data).__name__} is no table; give a pandas, polars or Arrow table, or a "
+        f"data: a {type(data).__name__} is not a table; give a pandas, polars or Arrow table, or a "
         "Spark DataFrame (of a lazy table, call .collect() first)"
     )
 

@@ -39,7 +39,7 @@ class InMemory:
         rows: int64[rows of `released`], ascending. The place of each released row in the table. All
             other rows are suppressed.
         n_cells: The number of cells.
-        sizes: By number of persons: the classes of `released` that have so many.
+        sizes: The number of classes of `released`, by their size in persons.
         losses: By metric: its value.
     """
 
@@ -176,7 +176,7 @@ def _verify(released: pa.Table, released_block: ReleasedBlock, schema: Schema) -
     """Verifies the classes of equal released values.
 
     Returns:
-        By number of persons: the classes that have so many.
+        The number of classes, by their size in persons.
 
     Raises:
         AuditError: A class does not hold the models.

@@ -11,7 +11,7 @@ from anonlib.arrays import Ints
 MODULUS = 2**20
 #: Most pairs of an original and a released row for an attack.
 MAX_PAIRS = 10_000
-#: Persons are drawn for so many times the attempts, since as many are there only on average.
+#: Draw this many times the attempts: a draw yields the wanted number only on average.
 SLACK = 1.25
 
 #: What is hashed before the values of a row or a person: a draw's purpose. `{}` is a seed.

@@ -240,7 +240,7 @@ def _rank(text: str, place: dict[str, float]) -> float:
         lower, upper = json.loads(text)
         return (place[lower] + place[upper]) / 2
     except (ValueError, KeyError, TypeError):  # their texts may hold the value
-        raise InputError("has texts that are none of its `order`, nor intervals of it") from None
+        raise InputError("has texts that are neither in its `order` nor intervals of it") from None
 
 
 def as_one_array(values: Any) -> Any:

@@ -66,7 +66,7 @@ def report(
     place = str(out or name)
     if _is_other_file(place):
         raise InputError(
-            f"{place}: is there already, and is no report; name another file with --out"
+            f"{place}: is there already, and is not a report; name another file with --out"
         )
     _write(place, page)
     return place
@@ -120,7 +120,7 @@ def write_certificate(path: str | Path, page: str) -> None:
         _write_pdf(place, page)
         return
     if (there := _existing(place)) is not None and SEAL not in there[:2000]:
-        raise InputError(f"{place}: is there already, and is no certificate; name another file")
+        raise InputError(f"{place}: is there already, and is not a certificate; name another file")
     _write(place, page)
 
 
@@ -128,7 +128,7 @@ def read_certificate(path: str | Path, record: str | Path | None) -> Certificate
     """Reads a certificate, and the record if it is named.
 
     Raises:
-        InputError: A file is not there, or is none.
+        InputError: A file is not there, or is no certificate, or no record.
     """
     path = str(path)
     page = _read(path, "CERTIFICATE is a file in HTML that `anonlib certificate` wrote")
@@ -193,7 +193,7 @@ def replace_page(path: str | Path, page: str) -> None:
     is replaced. Raises InputError if another file is there, or the page can't be written."""
     try:
         if _is_other_file(str(path)):
-            raise InputError(f"{path}: is there already, and is no report; name another file")
+            raise InputError(f"{path}: is there already, and is not a report; name another file")
         _write(str(path), page)
     except StorageError as error:
         raise InputError(str(error)) from None
@@ -234,7 +234,7 @@ def _read(
 
 
 def _is_other_file(path: str) -> bool:
-    """Whether a file is there that is no report."""
+    """Whether a file is there that is not a report."""
     return (there := _existing(path)) is not None and MARK not in there[:2000]
 
 

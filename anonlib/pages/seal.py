@@ -112,7 +112,7 @@ def seal_record(text: str) -> Facts:
 
 
 def open_seal(page: str) -> Facts:
-    """The facts of a certificate. Raises InputError if it is none."""
+    """The facts of a certificate. Raises InputError if the page is no certificate."""
     found = _FACTS.search(page)
     try:
         content = json.loads(found[1]) if found is not None and SEAL in page else None

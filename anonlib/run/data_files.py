@@ -84,7 +84,7 @@ def write_files(
 
 
 def count_files(n_rows: int, rows_per_file: int, n_cores: int) -> int:
-    """The number of files for so many rows."""
+    """The number of files for `n_rows` rows."""
     busy = min(n_cores, ceil(n_rows / FEWEST_ROWS))
     return max(ceil(n_rows / rows_per_file), busy, 1)
 

@@ -31,7 +31,7 @@ from anonlib.spark.file_list import (
 
 #: The column in which Spark puts rows that it can't read.
 _BAD = f"{RESERVED_PREFIX}bad"
-#: What Spark reads where bytes are none of the encoding's characters.
+#: What Spark reads in place of bytes that the encoding has no character for.
 UNREADABLE = "\ufffd"
 #: Options that choose the files.
 _PLACES = ("path", "basepath", "recursivefilelookup", "pathglobfilter")
@@ -233,8 +233,8 @@ def _require_whole_rows(rows: DataFrame, again: Column, texts: Sequence[str]) ->
 
 
 def _require_encoding(lines: DataFrame, encoding: str) -> None:
-    """Raises InputError for bytes that are none of the encoding's characters: Spark would make the
-    same character of all of them, so that different texts would become equal.
+    """Raises InputError for bytes that the encoding has no character for: Spark would make the same
+    character of all of them, so that different texts would become equal.
 
     lines: Lines of the files, as they are. Some text of theirs holds UNREADABLE. In UTF-8 it may
         have been written so.

@@ -45,7 +45,7 @@ def published_rows(
     """Column names and some random rows, as text, of a table that anonlib has published. One pass
     over the table.
 
-    Raises InputError when it is none, unless `force`.
+    Raises InputError if anonlib did not publish it, unless `force`.
     """
     from pyspark.sql import functions as F
 

@@ -99,7 +99,7 @@ class Storage:
 
     def has_table(self, path: str) -> bool:
         """Whether a Delta table is there: one whose making was stopped has a log without commits,
-        and is none."""
+        and does not count."""
         names = self.listed(f"{path}/_delta_log")
         return any(name.endswith(".json") and not name.startswith(".") for name in names)
 

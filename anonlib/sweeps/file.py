@@ -75,7 +75,7 @@ def parse_sweep(raw: Any, overrides: Sequence[str] = (), folder: Path | None = N
         raise ConfigError([Problem("", "a sweep is a mapping with `cases`, `grid` and `out`")])
     if "cases" not in raw and {"source", "attributes"} & {*raw}:
         raise ConfigError(
-            [Problem("", "this is a config, no sweep: a sweep names configs under `cases`")]
+            [Problem("", "this is a config, not a sweep; a sweep lists configs under `cases`")]
         )
     problems: list[Problem] = []
     tree = copy_tree(raw, "", problems)

@@ -40,7 +40,7 @@ class Result:
         n_cells: Cells.
         least_persons: Persons of the smallest class.
         figures: By name: a loss or a score; None if it is not defined. None after an error.
-        sizes: By number of rows: the classes that have so many. Empty with a unit, where classes
+        sizes: The number of classes, by their size in rows. Empty with a unit, where classes
             don't tell how likely a person is found.
         seconds: The duration of the point.
         error: The type and the text of an error, without raw values.

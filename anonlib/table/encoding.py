@@ -21,7 +21,7 @@ from anonlib.text import fold_text
 
 #: No standardized value is larger than this, so that sums over a block stay exact on the grid.
 MAX_RANGE = 2.0**14
-#: Half a range below this is none: what is divided by it could overflow.
+#: A half range below this counts as 0: dividing by it could overflow.
 NO_RANGE = 2.0**-1000
 
 

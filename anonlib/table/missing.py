@@ -34,7 +34,7 @@ def missing_values(tokens: tuple[str, ...], type: pa.DataType) -> pa.Array:
     - In dates and timestamps the moment: `1900-01-01` is its midnight.
     - In booleans true or false.
 
-    A token that is no value of the type has no meaning in the column.
+    A token that is not a value of the type has no meaning in the column.
     """
     found = [pa.array([], type)]
     for token in tokens:

@@ -27,7 +27,7 @@ from tests.faults.tries import Tries, Try
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seed", type=int, default=None, help="of the first try")
-    parser.add_argument("--tries", type=int, default=None, help="at most so many")
+    parser.add_argument("--tries", type=int, default=None, help="the most tries")
     parser.add_argument("--minutes", type=float, default=10, help="none begins after these")
     parser.add_argument("--only", nargs="+", choices=[*KINDS], default=[*KINDS], metavar="KIND")
     args = parser.parse_args()

@@ -66,7 +66,7 @@ MARKS = "not cluster and not airflow and not s3"
 def main(argv: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="scripts/mutate", description=__doc__.split("\n\n")[0])
     parser.add_argument("--module", nargs="+", default=[], help="only files that begin so")
-    parser.add_argument("--sample", type=int, help="so many, drawn at random; else all")
+    parser.add_argument("--sample", type=int, help="this number, drawn at random; else all")
     parser.add_argument("--seed", type=int, default=0, help="of the sample")
     parser.add_argument("--quick", action="store_true", help="only tests without Spark")
     parser.add_argument("--again", action="store_true", help="only those not killed in the log")

@@ -116,7 +116,7 @@ def test_unknown_categories_have_no_feature_if_asked(type: str) -> None:
     encoder = built(type, unknown="none", missing=True)
     found = encoder.features(column, domain).toarray().tolist()
     assert found == [[0, 1, 0], [0, 0, 0], [0, 0, 1], [1, 0, 0]]
-    with pytest.raises(InputError, match="none of its 2 categories"):
+    with pytest.raises(InputError, match="are not among its 2 categories"):
         built(type, missing=True).features(column, domain)
 
 
@@ -327,8 +327,8 @@ def test_what_is_refused() -> None:
     text = refused(nodes, "one_class", hierarchies=trees)
     assert "1 rows have a value that is no node" in text
     wrong = pa.array([[{"node": 7, "share": 1.0}]])
-    assert "no leaves" in refused(wrong, "proportional", hierarchies=trees)
-    assert "1 values are none of its 1 cat" in refused(
+    assert "nodes that are not leaves" in refused(wrong, "proportional", hierarchies=trees)
+    assert "1 values are not among its 1 cat" in refused(
         nodes, "one_hot", categories={"race": ("v0",)}
     )
     assert "no JSON arrays" in refused(nodes, "multi_hot")

@@ -213,8 +213,8 @@ def test_what_init_would_ask_is_noted() -> None:
     assert "column year: these texts look like numbers; convert them" in notes
     assert "column day: these texts look like dates; convert them" in notes
     assert "column weight: nearly unique per row, so it costs much" in notes
-    assert "column pay: do -999 mean missing? Make them null" in notes
-    assert "column town: do NA mean missing? Make them null" in notes
+    assert "column pay: if `-999` means missing, make it null" in notes
+    assert "column town: if `NA` means missing, make it null" in notes
     assert "column way: looks like postal addresses; if it is an identifier" in notes
     assert "column age" not in notes
     assert found.config.attributes["year"].scale == "nominal"  # as it is, it is text
@@ -407,7 +407,7 @@ def test_a_page_replaces_only_a_page(tmp_path: Path) -> None:
     assert place.stat().st_mode & 0o777 == 0o600
     for other in ("<html>mine</html>", ""):
         place.write_text(other)
-        with pytest.raises(InputError, match=r"page\.html: is there already, and is no report"):
+        with pytest.raises(InputError, match=r"page\.html: is there already, and is not a report"):
             found.report(place)
         assert place.read_text() == other
     with pytest.raises(InputError, match=r"nowhere/page\.html: No such file"):
@@ -680,14 +680,14 @@ class TestWhatIsRefused:
 
     def test_no_table(self) -> None:
         for data in ([1, 2], pl.Series([1]), pa.chunked_array([[1]])):
-            with pytest.raises(InputError, match="is no table"):
+            with pytest.raises(InputError, match="is not a table"):
                 released(data)
         for path in ("people.csv", Path("people.csv")):
-            with pytest.raises(InputError, match="the path of a table is no table; read it first"):
+            with pytest.raises(InputError, match="data: is a path, not a table; read it first"):
                 released(path)
         with pytest.raises(InputError, match="data: has no rows"):
             released(people().iloc[:0])
-        with pytest.raises(InputError, match="LazyFrame is no table"):
+        with pytest.raises(InputError, match="LazyFrame is not a table"):
             released(pl.from_pandas(people()).lazy())
 
     def test_mixed_values_are_not_shown(self) -> None:
@@ -703,7 +703,7 @@ class TestWhatIsRefused:
             released(people(), kernel="mdva")
         with pytest.raises(InputError, match=r"recoed: no argument .* did you mean recode"):
             released(people(), recoed={})
-        with pytest.raises(ConfigError, match="a list is none"):
+        with pytest.raises(ConfigError, match="or a Config, not a list"):
             anonlib.anonymize(people(), ["age", "city"])
 
     def test_who_is_not_unique(self) -> None:

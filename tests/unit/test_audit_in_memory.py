@@ -402,7 +402,7 @@ def test_unknown_persons() -> None:
     assert (k.holds, k.value, k.at_release, k.exact, k.n_failing) == (False, None, True, False, 0)
     assert (many.holds, many.at_release, many.worst) == (False, False, (2,))
     assert many.note.startswith("persons can't be counted")
-    assert many.note.endswith("; 1 classes fail by what can be counted")
+    assert many.note.endswith("; 1 classes fail by their rows")
 
 
 def test_lone_rows_of_shares() -> None:

@@ -215,7 +215,7 @@ def test_a_table_whose_persons_are_not_in_it(monkeypatch: pytest.MonkeyPatch) ->
         assert (verdict.holds, verdict.value, verdict.exact) == (False, None, False)
         assert (verdict.n_failing, verdict.at_release) == (n_failing, n_failing == 0)
         assert "persons can't be counted" in verdict.note
-        assert verdict.note.endswith(f"; {n_failing} classes fail by what can be counted")
+        assert verdict.note.endswith(f"; {n_failing} classes fail by their rows")
         assert (found.passed, found.at_release) == (False, n_failing == 0)
 
 

@@ -329,7 +329,7 @@ def test_files(tmp_path: Path) -> None:
     assert (page, found) == (facts().page(), recorded)
     other = tmp_path / "other.html"
     other.write_text("mine")
-    with pytest.raises(InputError, match="is no certificate; name another file"):
+    with pytest.raises(InputError, match="is not a certificate; name another file"):
         certify(path, out=other)
     with pytest.raises(InputError, match="no certificate of anonlib in HTML"):
         read_certificate(str(other), None)

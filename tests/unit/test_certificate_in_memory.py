@@ -249,7 +249,7 @@ def test_files(certified: Certified, tmp_path: Path) -> None:
     assert place.stat().st_mode & 0o777 == 0o600
     assert certified.record.stat().st_mode & 0o777 == 0o600
     place.write_text("mine")
-    with pytest.raises(InputError, match=r"c\.html: is there already, and is no certificate"):
+    with pytest.raises(InputError, match=r"c\.html: is there already, and is not a certificate"):
         found.certificate(place)
     with pytest.raises(InputError, match="is there already"):
         found.save_record(place)
@@ -272,7 +272,7 @@ def test_pdf(certified: Certified, tmp_path: Path) -> None:
 def test_tables_that_can_not_be_read(certified: Certified, tmp_path: Path) -> None:
     for table, text in (
         (certified.record, r"record\.json: can't be read as Parquet; TABLE is"),
-        (7, "a int is no table"),
+        (7, "a int is not a table"),
         (pa.table({"age": [1]}, pa.schema([("age", pa.time64("us"))])), "can't be hashed"),
     ):
         with pytest.raises(InputError, match=text):

@@ -97,6 +97,19 @@ def test_nothing_is_guessed_to_be_harmless(name: str, type: str, distinct: int, 
     assert guess_role(column(name, type, distinct, unique=one)).role != "insensitive"
 
 
+@pytest.mark.parametrize(
+    ("profile", "why"),
+    [
+        (column("patient_id"), "named like an identifier"),
+        (column("zip", "bigint"), "named like a code"),
+        (column("diagnosis"), "named like something confidential"),
+        (column("state", distinct=1), "constant where present"),
+    ],
+)
+def test_why_it_is_guessed(profile: ColumnProfile, why: str) -> None:
+    assert guess_role(profile).why == why
+
+
 def test_few_rows_prove_nothing() -> None:
     assert guess_role(column("city", distinct=10, present=10)).role == "quasi_identifier"
 

@@ -102,7 +102,11 @@ def test_measures_of_links_have_no_figures() -> None:
     ("table", "source", "text"),
     [
         (people().drop_columns(["city"]), people(), "released: has no column city"),
-        (people(), people(100), "released: has 600 rows, and its source 100"),
+        (
+            people(),
+            people(100),
+            "released: has 600 rows, more than the 100 of its source; give the",
+        ),
         (people(), None, "source: give `released` and `source`"),
         (None, people(), "released: give `released` and `source`"),
         (

@@ -52,6 +52,7 @@ def test_a_case_for_each_model() -> None:
         "measured 1, required 2; 1,234 classes fail, the smallest of 10, 11 rows; so so"
     )
     assert xml[0][0].text == "measured 10, required 10"
+    assert xml[2][0].get("message") == "not measured, required 0.2; by person"
 
 
 @pytest.mark.parametrize(

@@ -86,4 +86,4 @@ def test_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     from anonlib.cli import main
 
     assert main(["init", "people.csv", "--ask"]) == 2
-    assert "--ask: asks in a terminal" in capsys.readouterr().err
+    assert "--ask: needs a terminal, and stdin is not one" in capsys.readouterr().err

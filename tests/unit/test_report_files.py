@@ -34,11 +34,11 @@ class TestFiles:
         report(record, out=out)
         report(f"file://{record}", out=f"file:{out}")
         out.write_text("<p>mine</p>")
-        with pytest.raises(InputError, match="is no report"):
+        with pytest.raises(InputError, match="is not a report"):
             report(record, out=out)
         assert out.read_text() == "<p>mine</p>"
         before = record.read_text()
-        with pytest.raises(InputError, match="is no report"):
+        with pytest.raises(InputError, match="is not a report"):
             report(record, out=record)
         assert record.read_text() == before
 

@@ -51,7 +51,7 @@ def problems(raw: Any, *overrides: str) -> dict[str, str]:
 
 def test_a_config_is_no_sweep() -> None:
     found = problems({**CONFIG, "release": {"path": "out"}})
-    assert found == {"": "this is a config, no sweep: a sweep names configs under `cases`"}
+    assert found == {"": "this is a config, not a sweep; a sweep lists configs under `cases`"}
 
 
 class TestGrid:

@@ -100,8 +100,8 @@ class AuditModel(Plugin):
         if view.persons != "unknown":
             return ""
         return (
-            "persons can't be counted: the unit that identifies them is not in the table "
-            "(one column of it, as a pseudonym, would do)"
+            "persons can't be counted: the table lacks the unit's columns; "
+            "publish one of them as a pseudonym"
         )
 
     def holds(self, value: Any) -> Any:

@@ -41,8 +41,9 @@ def audit_cases(report: "AuditReport") -> Iterator[TestCase]:
 
 def _describe_verdict(verdict: "Verdict") -> str:
     """What the text shows of a verdict, in a line."""
-    measured = show_number(verdict.value, exact=verdict.exact)
-    parts = [f"measured {measured}, required {show_number(verdict.required)}"]
+    value = show_number(verdict.value, exact=verdict.exact)
+    measured = "not measured" if verdict.value is None else f"measured {value}"
+    parts = [f"{measured}, required {show_number(verdict.required)}"]
     if verdict.worst:
         sizes = ", ".join(f"{size:,}" for size in verdict.worst)
         parts.append(f"{verdict.n_failing:,} classes fail, the smallest of {sizes} rows")

@@ -180,7 +180,7 @@ def _codes(axis: Axis, values: Values, categories: Values) -> Ints:
         values = pc.if_else(pc.is_nan(values), None, values)
     found = pc.index_in(one_zero(values), value_set=one_zero(categories), skip_nulls=True)
     if unknown := found.null_count - values.null_count:
-        raise InputError(f"column {axis.name}: {unknown} values are none of the source's")
+        raise InputError(f"column {axis.name}: {unknown} values are not among the source's")
     codes: Ints = found.fill_null(len(categories)).to_numpy(zero_copy_only=False)
     return codes.astype(np.int64)
 

@@ -164,7 +164,7 @@ def _to_numbers(column: Column, values: Values) -> Floats:
     if column.order is not None:
         ranks = pc.index_in(values, value_set=pa.array(column.order, values.type), skip_nulls=True)
         if ranks.null_count != values.null_count:
-            raise InputError("has texts that are none of its `order`")
+            raise InputError("has texts that are not in its `order`")
         values = ranks
     elif not is_number(values.type):
         raise InputError(f"has the type {values.type}, not numbers")
