@@ -16,9 +16,7 @@ class CellSize(Metric):
 
     type: ClassVar[str] = "cell_size"
     subject: ClassVar[Subject] = "classes"
-    meaning: ClassVar[str] = (
-        "rows that share one released combination, on average; a number, more is worse"
-    )
+    meaning: ClassVar[str] = "rows of a cell, on average; a number, more is worse"
     undefined: ClassVar[str] = "there is no cell"
 
     def update(self, released: ReleasedBlock) -> Floats:

@@ -21,7 +21,7 @@ class Discernibility(Metric):
     type: ClassVar[str] = "discernibility"
     subject: ClassVar[Subject] = "classes"
     meaning: ClassVar[str] = (
-        "how many rows each row looks like, summed over all rows; a number, more is worse"
+        "how many rows are in the cell of each row, summed over all rows; a number, more is worse"
     )
     undefined: ClassVar[str] = "there is no row"
 

@@ -22,12 +22,12 @@ class Ends(NamedTuple):
 
     columns: tuple[Column, ...]
 
-    def watch(self, tables: Iterable[pa.Table], found: dict[str, Floats]) -> Iterator[pa.Table]:
-        """Passes tables on. Until the last one, `found` grows to the states of the ends.
+    def watch(self, tables: Iterable[pa.Table], ends: dict[str, Floats]) -> Iterator[pa.Table]:
+        """Passes tables on. Until the last one, `ends` grows to the states of the columns.
 
         Args:
             tables: Released rows.
-            found: By id of a column on a line: float64[6]. The least number, and the least and the
+            ends: By id of a column on a line: float64[6]. The least number, and the least and the
                 greatest number (ROW) of the rows that have it; then the same of the greatest
                 number, negated.
         """
@@ -37,7 +37,7 @@ class Ends(NamedTuple):
                 its = read_regions(column, table.column(column.id), released=True)
                 if isinstance(its, LineRegions) and not np.isnan(its.low).all():
                     both = np.concatenate([_find_least(its.low, rows), _find_least(-its.low, rows)])
-                    found[column.id] = merge_ends(found.get(column.id, both), both)
+                    ends[column.id] = merge_ends(ends.get(column.id, both), both)
             yield table
 
     def list_single(

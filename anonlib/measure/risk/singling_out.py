@@ -119,19 +119,19 @@ class SinglingOut(AttackMeasure):
 
 
 def _find_single(
-    tables: "AttackTables", columns: tuple[Column, ...], tried: Sequence[Sequence[Conjunction]]
+    tables: "AttackTables", columns: tuple[Column, ...], candidates: Sequence[Sequence[Conjunction]]
 ) -> tuple[list[list[Conjunction]], list[int]]:
     """The predicates that hold for one released row. Cost: one pass.
 
     Args:
         tables: The release.
         columns: Its columns.
-        tried: Predicates of each kind. To those on one column, the ends of columns are added.
+        candidates: Predicates of each kind. To those on one column, the ends of columns are added.
 
     Returns:
         Those of each kind that hold for one released row, and how many of each kind were tried.
     """
-    predicates = Predicates(columns, tuple(chain(*tried)))
+    predicates = Predicates(columns, tuple(chain(*candidates)))
     ends = Ends(tuple(c for c in columns if c.recoder is None or c.recoder.releases == "value"))
 
     def count(every: Iterable[pa.Table]) -> States:
@@ -142,14 +142,14 @@ def _find_single(
     ids = [column.id for column in columns]
     states = dict(tables.fold_released(ids, count, _merge_released))
     single = are_single(states.pop(COUNTS), numbered=True)
-    stops = np.cumsum([len(each) for each in tried])
+    stops = np.cumsum([len(each) for each in candidates])
     found = [
         [predicate for predicate, alone in zip(each, flags.tolist(), strict=True) if alone]
-        for each, flags in zip(tried, np.split(single, stops[:-1]), strict=True)
+        for each, flags in zip(candidates, np.split(single, stops[:-1]), strict=True)
     ]
     of_ends, n_ends = ends.list_single(states, columns)
     found[0] = [*of_ends, *found[0]]
-    return found, [len(tried[0]) + n_ends, *map(len, tried[1:])]
+    return found, [len(candidates[0]) + n_ends, *map(len, candidates[1:])]
 
 
 def _merge_released(name: str, left: Floats, right: Floats) -> Floats:
