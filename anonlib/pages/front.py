@@ -1,7 +1,8 @@
 """The first screen of a report: who answers for the release, three risks and three utilities,
 judged, and what to do."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import floor
 from typing import Any, Literal, NamedTuple, TypeAlias
@@ -12,12 +13,14 @@ from anonlib.config.draft import GAIN, bound_gain
 from anonlib.loss import Metric
 from anonlib.measure import Measure
 from anonlib.pages.words import first_letter_up, number, spell_model, spoken
-from anonlib.text import printable
+from anonlib.text import printable, read_worse
 
 Record: TypeAlias = Mapping[str, Any]
 #: good: within the bound. look: beyond a default threshold, or not measured, so a person decides.
 #: stop: a bound of the config itself is broken.
 State: TypeAlias = Literal["good", "look", "stop"]
+#: The states, the worst last.
+_STATES: tuple[State, ...] = ("good", "look", "stop")
 
 #: The name of the last day of a release.
 UNTIL = "until"
@@ -27,6 +30,15 @@ _REGULATORS = "EMA Policy 0070 and Health Canada"
 _MOST_LOSS, _OURS = 0.1, "anonlib's default"
 #: The attacks with a control, whose figure `high` is judged.
 _ATTACKS = ("singling_out", "linkability", "inference", "membership", "differencing")
+#: Figures that are the largest chance to be found, or bound it: a gate on one judges that chance.
+_CHANCES = (
+    "reidentification.prosecutor_max",
+    "reidentification.journalist_max",
+    "population.journalist_max",
+    "population.k_map",
+)
+#: The parts of a gate's text: its figure, whose figure it is, and its bounds.
+_GATE = re.compile(r"(\S+)(?: of (.*))? (at (?:most|least) \S+(?: and at least \S+)?)", re.S)
 
 
 @dataclass(frozen=True)
@@ -37,7 +49,8 @@ class JudgedFigure:
         title: What it is about, in words.
         state: The judgement.
         value: The value; None if it was not measured, or a gate tells it.
-        reason: What was found, the bound, and whose the bound is, in a sentence or two.
+        reason: What was found, the bound, and whose the bound is, in sentences: what is of that
+            state.
         advice: What to do about it; empty if it is good.
     """
 
@@ -56,12 +69,41 @@ class FigureFinding(NamedTuple):
     meaning: str
 
 
+class _GateWords(NamedTuple):
+    """The parts of a gate's text: MEASURE.FIGURE, whose figure it is if the gate names one, and the
+    bounds."""
+
+    figure: str
+    of: str | None
+    bound: str
+
+
+class _GateBounds:
+    """What gates bound from its worse side."""
+
+    def __init__(self, record: Record):
+        self._bounded: set[tuple[str, str | None]] = set()
+        for gate in _list_gates(record):
+            figure, of, bound = _read_gate(gate)
+            less = read_worse(explain_figure(figure)) == "less"
+            if ("at least" if less else "at most") in bound:
+                self._bounded.add((figure, of))
+
+    def bounds(self, figure: str, of: str | None = None) -> bool:
+        """Whether a gate bounds a figure: that of a part, or that of all parts."""
+        return bool({(figure, None), (figure, of)} & self._bounded)
+
+    def bounds_any(self, figures: Iterable[str]) -> bool:
+        """Whether a gate bounds one of some figures, of any part."""
+        return bool({figure for figure, _ in self._bounded} & {*figures})
+
+
 class _Question(NamedTuple):
     """What is judged.
 
     Attributes:
         title: What it is about.
-        measures: Measures whose gates judge it.
+        measures: Measures, or figures of them, whose gates judge it.
         figures: MEASURE.FIGURE, the first choice first. The first that has a value is judged.
         most: The most that is good, without a gate.
         whose: Whose bound that is.
@@ -82,7 +124,10 @@ class _Question(NamedTuple):
 _LEAST_K = floor(1 / THRESHOLD) + 1
 _FOUND = _Question(
     "To be found again",
-    ("reidentification", "population", "uniqueness", "special_uniques"),
+    (
+        *("reidentification", "population", "uniqueness", "special_uniques"),
+        *("fairness.worst_risk", "fairness.risk_gap"),
+    ),
     ("audit.chance",),
     THRESHOLD,
     _REGULATORS,
@@ -110,7 +155,10 @@ _ATTACKED = _Question(
 )
 _KEPT = _Question(
     "Detail of each row",
-    ("fairness",),
+    (
+        *("fairness.worst_loss", "fairness.loss_gap"),
+        *("fairness.worst_suppression", "fairness.suppression_gap"),
+    ),
     ("loss.ncp", "loss.sse", "loss.nllm"),
     _MOST_LOSS,
     _OURS,
@@ -140,12 +188,23 @@ _RELATED = _Question(
 
 def judge_risks(record: Record) -> tuple[JudgedFigure, ...]:
     """The three risks: to be found again, to be told of a sensitive value, to fall to an attack."""
-    return _judge(_FOUND, record), _judge_told(record), _judge(_ATTACKED, record)
+    gates = _GateBounds(record)
+    found = () if any(map(gates.bounds, _CHANCES)) else (_judge_found(record),)
+    return (
+        _join(_FOUND, record, found),
+        _join(_TOLD, record, tuple(_judge_told(record, gates))),
+        _join(_ATTACKED, record, tuple(_judge_attacked(record, gates))),
+    )
 
 
 def judge_utilities(record: Record) -> tuple[JudgedFigure, ...]:
     """The three utilities: detail of rows, distributions of columns, relations between them."""
-    return tuple(_judge(question, record) for question in (_KEPT, _SHAPED, _RELATED))
+    gates = _GateBounds(record)
+    return (
+        _join(_KEPT, record, tuple(_judge_first(_KEPT, record, gates))),
+        _join(_SHAPED, record, tuple(_judge_shaped(record, gates))),
+        _join(_RELATED, record, tuple(_judge_first(_RELATED, record, gates))),
+    )
 
 
 def list_actions(record: Record, figures: Sequence[JudgedFigure]) -> Iterator[str]:
@@ -154,7 +213,7 @@ def list_actions(record: Record, figures: Sequence[JudgedFigure]) -> Iterator[st
         # What this table can't show was audited when it was released.
         if not verdict["holds"] and not verdict.get("at_release"):
             yield f"Don't use it: {spell_model(verdict['model'])} does not hold."
-    for gate in (record.get("evaluation") or {}).get("gates", ()):
+    for gate in _list_gates(record):
         if not gate["passed"]:
             yield f"Don't use it: the gate {printable(gate['gate'])} is not passed."
     for rule in record.get("policy") or ():
@@ -192,56 +251,163 @@ def find_k(record: Record) -> int:
     return int(max(required, default=0))
 
 
-def _judge(question: _Question, record: Record) -> JudgedFigure:
-    """By gates on its measures if there are some, else by its threshold."""
-    if (by_gates := _judge_by_gates(question, record)) is not None:
-        return by_gates
-    found = _find(question.figures, record)
-    if found is None:
-        return JudgedFigure(question.title, "look", None, "Not measured.", question.unknown)
-    good = found.value <= question.most
-    of = f" of {printable(found.of)}" if found.of else ""
+def _join(question: _Question, record: Record, by_default: Sequence[JudgedFigure]) -> JudgedFigure:
+    """The worst of the gates on a question and of what is judged by default; what is of that state
+    is told, and what to do about it."""
+    parts = [*_judge_gates(question, record), *by_default]
+    if not parts:
+        return _say_unknown(question)
+    state = max((part.state for part in parts), key=_STATES.index)
+    worst = [part for part in parts if part.state == state]
+    first, *more = dict.fromkeys(part.advice for part in worst)
+    return JudgedFigure(
+        question.title,
+        state,
+        max((part.value for part in worst if part.value is not None), default=None),
+        " ".join(part.reason for part in worst),
+        " ".join([first, *map(first_letter_up, more)]).strip(),
+    )
+
+
+def _say_unknown(question: _Question) -> JudgedFigure:
+    return JudgedFigure(question.title, "look", None, "Not measured.", question.unknown)
+
+
+def _judge_by_default(question: _Question, finding: FigureFinding) -> JudgedFigure:
+    """By the threshold of the question."""
+    good = finding.value <= question.most
+    of = f" of {printable(finding.of)}" if finding.of else ""
     return JudgedFigure(
         question.title,
         "good" if good else "look",
-        found.value,
-        f"{first_letter_up(found.meaning)}: {number(found.value)}{of}. "
+        finding.value,
+        f"{first_letter_up(finding.meaning)}: {number(finding.value)}{of}. "
         f"{'Within' if good else 'Beyond'} {question.most:g}, the most by {question.whose}.",
         "" if good else question.beyond,
     )
 
 
-def _judge_by_gates(question: _Question, record: Record) -> JudgedFigure | None:
-    gates = [
-        gate
-        for gate in (record.get("evaluation") or {}).get("gates", ())
-        if gate["gate"].partition(".")[0] in question.measures
-    ]
-    if not gates:
-        return None
-    failed = [gate for gate in gates if not gate["passed"]]
-    reason = " ".join(_describe_gate(gate) for gate in failed or gates)
-    advice = question.beyond if failed else ""
-    return JudgedFigure(question.title, "stop" if failed else "good", None, reason, advice)
+def _judge_gates(question: _Question, record: Record) -> Iterator[JudgedFigure]:
+    for gate in _list_gates(record):
+        figure = _read_gate(gate).figure
+        if figure in question.measures or figure.partition(".")[0] in question.measures:
+            passed = gate["passed"]
+            state: State = "good" if passed else "stop"
+            reason, advice = _describe_gate(gate, record), "" if passed else question.beyond
+            yield JudgedFigure(question.title, state, None, reason, advice)
 
 
-def _describe_gate(gate: Record) -> str:
+def _read_gate(gate: Record) -> _GateWords:
+    text = gate["gate"]
+    if found := _GATE.fullmatch(text):
+        return _GateWords(*found.groups())
+    figure, _, bound = text.partition(" ")
+    return _GateWords(figure, None, bound)
+
+
+def _list_gates(record: Record) -> Sequence[Record]:
+    gates: Sequence[Record] = (record.get("evaluation") or {}).get("gates", ())
+    return gates
+
+
+def _describe_gate(gate: Record, record: Record) -> str:
     """What a gate found and the bound that it is, as a sentence."""
-    asked = printable(gate["gate"])
-    figure, _, bound = asked.partition(" ")
-    found = printable(gate["found"]).removeprefix(f"{asked}: ")
-    meaning = first_letter_up(explain_figure(figure).partition(";")[0]) or spoken(figure)
+    figure, of, bound = _read_gate(gate)
+    measure = figure.partition(".")[0]
+    found = gate["found"].removeprefix(f"{gate['gate']}: ")
+    if measure in (*_ATTACKS, "downcoding") and not found.startswith("not "):
+        value, _, subject = found.partition(" of ")
+        found = f"{value} of {_name_attack(measure, of or subject)}"
+    elif of:
+        found = f"{found} of {of}"
+    meaning = first_letter_up(_explain_parameters(figure, record)) or spoken(figure)
     verb = "Within" if gate["passed"] else "Beyond"
-    return f"{meaning}: {found}. {verb} the gate of the config, {bound}."
+    return f"{meaning}: {printable(found)}. {verb} the gate of the config, {printable(bound)}."
 
 
-def _judge_told(record: Record) -> JudgedFigure:
-    """By gates or the measure `disclosure` if there are such, else by the models of the sensitive
-    columns."""
+def _name_attack(measure: str, of: str) -> str:
+    return f"{spoken(measure)}{f' ({of})' if of else ''}"
+
+
+def _judge_found(record: Record) -> JudgedFigure:
+    found = find_chance(record)
+    return _say_unknown(_FOUND) if found is None else _judge_by_default(_FOUND, found)
+
+
+def _judge_attacked(record: Record, gates: _GateBounds) -> Iterator[JudgedFigure]:
+    """The worst of the attacks whose risk no gate bounds."""
+    found = [
+        each
+        for name in _ATTACKS
+        for of, each in _find_values(f"{name}.high", record).items()
+        if not gates.bounds(f"{name}.high", of) and not gates.bounds(f"{name}.risk", of)
+    ]
+    if worst := _find_worst(found):
+        yield _judge_by_default(_ATTACKED, worst)
+    elif not gates.bounds_any(f"{name}.{end}" for name in _ATTACKS for end in ("high", "risk")):
+        yield _say_unknown(_ATTACKED)
+
+
+def _judge_first(question: _Question, record: Record, gates: _GateBounds) -> Iterator[JudgedFigure]:
+    """The worst value of the first figure that has one, unless a gate bounds it."""
+    for figure in question.figures:
+        if found := _find_values(figure, record):
+            left = [each for of, each in found.items() if not gates.bounds(figure, of)]
+            if worst := _find_worst(left):
+                yield _judge_by_default(question, worst)
+            return
+
+
+def _judge_shaped(record: Record, gates: _GateBounds) -> Iterator[JudgedFigure]:
+    """The worst column of all measures, and the columns that none has measured. A distance counts
+    where no share of rows was counted."""
+    found: dict[str, FigureFinding] = {}
+    left_to_gates = set()
+    for figure in _SHAPED.figures:
+        for of, each in _find_values(figure, record).items():
+            if gates.bounds(figure, of):
+                left_to_gates.add(of)
+            is_share = figure.endswith(".total_variation")
+            if of not in found or (is_share and each.value > found[of].value):
+                found[of] = each
+    judged = [each for of, each in found.items() if of not in left_to_gates]
+    if worst := _find_worst(judged):
+        yield _judge_by_default(_SHAPED, worst)
+    columns = record.get("settings", {}).get("columns", {})
+    unknown = [
+        each["of"]
+        for each in (record.get("overview") or {}).get("figures", ())
+        # Others are released as they are, and `marginals` does not look at them.
+        if columns.get(each["of"], {}).get("role", "quasi_identifier") == "quasi_identifier"
+        and each["of"] not in found
+    ]
+    if unknown:
+        text = f"Not measured: {printable(', '.join(unknown))}; name marginals."
+        yield JudgedFigure(_SHAPED.title, "look", None, text, _SHAPED.unknown)
+
+
+def _judge_told(record: Record, gates: _GateBounds) -> Iterator[JudgedFigure]:
+    """By what classes tell, as far as it was measured, and by the models of sensitive columns."""
     k = find_k(record)
-    found = _judge(_TOLD._replace(most=bound_gain(k)) if k else _TOLD, record)
-    if found.reason != "Not measured.":
-        return found
+    question = _TOLD._replace(most=bound_gain(k)) if k else _TOLD
+    yield from _judge_first(question, record, gates)
+    certain = [
+        each
+        for of, each in _find_values("disclosure.certain", record).items()
+        if not gates.bounds("disclosure.certain", of)
+    ]
+    worst = _find_worst(certain)
+    if worst is not None and worst.value > 0:
+        text = (
+            f"{first_letter_up(worst.meaning)}: {number(worst.value)} of {printable(worst.of)}. "
+            "More than 0: a class all but tells their value."
+        )
+        yield JudgedFigure(_TOLD.title, "look", worst.value, text, _TOLD.beyond)
+    yield _judge_models(record)
+
+
+def _judge_models(record: Record) -> JudgedFigure:
+    """By the models of the sensitive columns."""
     columns = record.get("settings", {}).get("columns", {})
     # A target that is not public is as confidential as a sensitive column.
     names = [
@@ -273,34 +439,39 @@ def _judge_told(record: Record) -> JudgedFigure:
     return JudgedFigure(_TOLD.title, state, None, text, "" if holding else _TOLD.beyond)
 
 
-def _find(figures: Sequence[str], record: Record) -> FigureFinding | None:
-    """The worst value of the first figure that has one; of attacks, the worst of all of them."""
-    choices = [found for figure in figures if (found := _worst(figure, record)) is not None]
-    if figures == _ATTACKED.figures:
-        return max(choices, key=lambda each: (each.value, each.of), default=None)
-    return choices[0] if choices else None
+def _find_worst(findings: Iterable[FigureFinding]) -> FigureFinding | None:
+    return max(findings, key=lambda each: (each.value, each.of), default=None)
 
 
-def _worst(figure: str, record: Record) -> FigureFinding | None:
+def _find_values(figure: str, record: Record) -> dict[str, FigureFinding]:
+    """The values of a figure, by the part that each is of."""
     measure, _, name = figure.partition(".")
-    meaning = explain_figure(figure).partition(";")[0]
-    if measure == "audit":
-        return find_chance(record)
     if measure == "loss":
         value = record.get("losses", {}).get(name)
-        return None if value is None else FigureFinding(value, "", f"{meaning} ({name})")
+        meaning = f"{explain_figure(figure).partition(';')[0]} ({name})"
+        return {} if value is None else {"": FigureFinding(value, "", meaning)}
+    meaning = _explain_parameters(figure, record)
     measures = (record.get("evaluation") or {}).get("measures", {})
-    found = (record.get("overview") or {}) if measure == "overview" else measures.get(measure, {})
-    values = [
-        (each["value"], each["of"])
-        for each in found.get("figures", ())
-        if each["name"] == name and each["value"] is not None
-    ]
-    if not values:
-        return None
-    value, of = max(values)
-    subject = f"{spoken(measure)}{f' ({of})' if of else ''}" if measure in _ATTACKS else of
-    return FigureFinding(value, subject, meaning)
+    found = measures.get(measure, {})
+    if measure == "overview":
+        found = record.get("overview") or found
+    values: dict[str, FigureFinding] = {}
+    for each in found.get("figures", ()):
+        if each["name"] == name and each["value"] is not None:
+            of = each["of"]
+            subject = _name_attack(measure, of) if measure in _ATTACKS else of
+            values[of] = FigureFinding(each["value"], subject, meaning)
+    return values
+
+
+def _explain_parameters(figure: str, record: Record) -> str:
+    """The meaning of MEASURE.FIGURE, with the values of the parameters that it speaks of."""
+    measure = figure.partition(".")[0]
+    labels = record.get("settings", {}).get("measures") or ()
+    own = [label for label in labels if label.partition(" ")[0] == measure]
+    values = dict(re.findall(r"(\w+)=(\S+)", own[0])) if own else {}
+    meaning = explain_figure(figure).partition(";")[0]
+    return re.sub(r"`(\w+)`", lambda m: values.get(m[1], m[0]), meaning)
 
 
 def find_chance(record: Record) -> FigureFinding | None:

@@ -81,14 +81,90 @@ class TestRisks:
     @pytest.mark.parametrize("passed", [True, False])
     def test_gates_come_before_thresholds(self, passed: bool) -> None:
         record = reports.unevaluated()
-        asked = gate("reidentification.marketer", "at most 0.2", "0.3", passed=passed)
+        asked = gate("reidentification.prosecutor_max", "at most 0.2", "0.3", passed=passed)
         record["evaluation"] = {"measures": {}, "gates": [asked]}
         found = risk(record, FOUND)
         assert found.state == ("good" if passed else "stop")
-        assert "right, on average: 0.3." in found.reason
+        assert "that the person is in the release: 0.3." in found.reason
+        assert "class" not in found.reason
         assert f"{'Within' if passed else 'Beyond'} the gate of the config, at most 0.2." in (
             found.reason
         )
+
+    @pytest.mark.parametrize(
+        ("figure", "bound", "state"),
+        [
+            *(("uniqueness.release_unique", "at most 0.5", "look"),),
+            *(("reidentification.marketer", "at most 0.5", "look"),),
+            *(("population.journalist_max", "at least 0", "look"),),
+            *(("population.journalist_max", "at most 0.2", "good"),),
+            *(("population.k_map", "at least 5", "good"),),
+        ],
+    )
+    def test_a_gate_bounds_what_it_names(self, figure: str, bound: str, state: str) -> None:
+        """The classes have 10 persons: 0.1 is beyond 0.09."""
+        record = reports.unevaluated()
+        record["evaluation"] = {"measures": {}, "gates": [gate(figure, bound, "0", passed=True)]}
+        found = risk(record, FOUND)
+        assert found.state == state
+        assert ("smallest class: 0.1. Beyond 0.09" in found.reason) is (state == "look")
+        assert ("gate" in found.reason) is (state == "good")
+
+    def test_attacks_without_a_gate_are_judged(self) -> None:
+        record = measured("singling_out", reports.figure("high", 0.02, "multivariate"))
+        evaluation = record["evaluation"]
+        evaluation["measures"]["inference"] = reports.findings(
+            [reports.figure("high", 0.4, "a job"), reports.figure("high", 0.3, "income")]
+        )
+        evaluation["gates"] = [
+            gate("singling_out.high", "at most 0.1", "0.02 of multivariate", passed=True)
+        ]
+        found = risk(record, ATTACKED)
+        assert (found.state, found.value) == ("look", 0.4)
+        asked = gate("inference.risk of a job", "at most 0.5", "0.3", passed=True)
+        evaluation["gates"].append(asked)
+        assert risk(record, ATTACKED).value == 0.3
+        assert risk(record, TOLD).state == "good"
+        evaluation["gates"][1] = gate("inference.risk", "at most 0.5", "0.3 of income", passed=True)
+        found = risk(record, ATTACKED)
+        assert (found.state, found.value) == ("good", None)
+        assert "0.02 of singling out (multivariate). Within" in found.reason
+        assert "0.3 of inference (income). Within the gate of the config, at most" in found.reason
+        evaluation["gates"] = [gate("linkage.cell", "at most 0.5", "0.3", passed=True)]
+        assert risk(record, ATTACKED).value == 0.4
+        evaluation["measures"] = {}
+        assert risk(record, ATTACKED).reason == "Not measured."
+
+    def test_a_broken_gate_comes_before_all(self) -> None:
+        record = reports.unevaluated()
+        broken = gate("uniqueness.release_unique", "at most 0.1", "0.5", passed=False)
+        kept = gate("special_uniques.score", "at most 0.1", "0", passed=True)
+        record["evaluation"] = {"measures": {}, "gates": [kept, broken]}
+        found = risk(record, FOUND)
+        assert found.state == "stop"
+        assert found.reason.endswith("0.5. Beyond the gate of the config, at most 0.1.")
+        assert "Within" not in found.reason
+        assert "class" not in found.reason
+
+    def test_parameters_have_their_numbers(self) -> None:
+        record = reports.unevaluated()
+        record["settings"]["measures"] = ["uniqueness", "dominance n_largest=2 share=0.9 p=10"]
+        asked = gate("dominance.nk_rows", "at most 1", "1 of age", passed=True)
+        record["evaluation"] = {"measures": {}, "gates": [asked]}
+        assert "the 2 largest contributors have more than 0.9 of the total: 1 of age" in (
+            risk(record, TOLD).reason
+        )
+
+    def test_chances_of_groups_are_risks(self) -> None:
+        record = reports.unevaluated()
+        asked = gate("fairness.worst_risk", "at most 0.05", "0.1 of sex", passed=False)
+        record["evaluation"] = {"measures": {}, "gates": [asked]}
+        assert risk(record, FOUND).state == "stop"
+        assert judge_utilities(record)[KEPT].state == "good"
+        record["evaluation"]["gates"] = [
+            gate("fairness.worst_loss", "at most 0.1", "1", passed=False)
+        ]
+        assert judge_utilities(record)[KEPT].state == "stop"
 
     def test_models_guard_sensitive_columns(self) -> None:
         record = reports.unevaluated()
@@ -115,6 +191,32 @@ class TestRisks:
 
         assert [found(0.3).state, found(0.31).state] == ["good", "look"]  # 1/k + 0.2
         assert "0.31 of income" in found(0.31).reason
+
+    def test_a_measure_hides_no_column_without_a_model(self) -> None:
+        record = measured("disclosure", reports.figure("gain", 0.01, "diagnosis"))
+        assert risk(record, TOLD).state == "good"
+        record["settings"]["columns"]["wage"] = {"role": "sensitive"}
+        found = risk(record, TOLD)
+        assert (found.state, found.value) == ("look", None)
+        assert found.reason.startswith("No privacy model protects wage:")
+        record["evaluation"]["measures"]["disclosure"]["figures"][0]["value"] = 0.9
+        found = risk(record, TOLD)
+        assert "0.9 of diagnosis. Beyond 0.3" in found.reason
+        assert "No privacy model protects wage" in found.reason
+        assert "for the column. Name a model for wage" in found.advice
+
+    def test_classes_that_all_but_tell(self) -> None:
+        figures = [reports.figure("gain", 0.01, "income"), reports.figure("certain", 0.0, "income")]
+        record = measured("disclosure", *figures)
+        record["settings"]["measures"] = ["disclosure threshold=0.8"]
+        assert risk(record, TOLD).state == "good"
+        figures[1]["value"] = 0.02
+        found = risk(record, TOLD)
+        assert (found.state, found.value) == ("look", 0.02)
+        assert "one value has the share 0.8 or more: 0.02 of income." in found.reason
+        asked = gate("disclosure.certain", "at most 0.1", "0.02 of income", passed=True)
+        record["evaluation"]["gates"] = [asked]
+        assert risk(record, TOLD).state == "good"
 
     def test_the_worst_attack(self) -> None:
         record = measured("singling_out", reports.figure("high", 0.02, "multivariate"))
@@ -144,6 +246,49 @@ class TestUtilities:
         assert "0.2 of age. Beyond 0.1, the most by anonlib's default." in found[SHAPED].reason
         assert found[RELATED].reason == "Not measured."
 
+    def test_measuring_more_hides_no_column(self) -> None:
+        record = measured("marginals", reports.figure("total_variation", 0.02, "sex"))
+        record["overview"] = reports.findings(
+            [reports.figure("total_variation", v, n) for v, n in ((0.2, "age"), (0.03, "sex"))]
+        )
+        found = judge_utilities(record)[SHAPED]
+        assert (found.state, found.value) == ("look", 0.2)
+        gates = [gate("marginals.total_variation", "at most 0.1", "0.02 of sex", passed=True)]
+        record["evaluation"]["gates"] = gates
+        assert judge_utilities(record)[SHAPED].value == 0.2
+        record["overview"]["figures"][0]["value"] = 0.04
+        found = judge_utilities(record)[SHAPED]
+        assert (found.state, found.value) == ("good", 0.04)
+        record["evaluation"]["gates"] = []
+        record["overview"]["figures"][1]["value"] = 0.15
+        assert judge_utilities(record)[SHAPED].value == 0.15
+
+    def test_columns_that_nothing_measured(self) -> None:
+        record = reports.unevaluated()
+        figures = [(0.01, "age"), (None, "zip"), (None, "diagnosis")]
+        record["overview"] = reports.findings(
+            [reports.figure("total_variation", v, n) for v, n in figures]
+        )
+        found = judge_utilities(record)[SHAPED]
+        assert (found.state, found.value) == ("look", None)
+        assert found.reason == "Not measured: zip; name marginals."
+        assert found.advice == "name the measure marginals in evaluate."
+        distance = reports.findings([reports.figure("wasserstein", 0.3, "zip")])
+        record["evaluation"] = {"measures": {"marginals": distance}, "gates": []}
+        found = judge_utilities(record)[SHAPED]
+        assert (found.state, found.value) == ("look", 0.3)
+        assert "Not measured" not in found.reason
+        distance["figures"][0]["of"] = "age"  # of which the share of rows is known
+        assert judge_utilities(record)[SHAPED].reason == "Not measured: zip; name marginals."
+
+    def test_gates_on_what_is_learned(self) -> None:
+        record = measured("learning", reports.figure("accuracy_loss", 0.2, "a"))
+        asked = gate("learning.auc_loss", "at most 0.3", "0.2 of a", passed=True)
+        record["evaluation"]["gates"] = [asked]
+        assert judge_utilities(record)[RELATED].value == 0.2
+        record["evaluation"]["gates"] = [{**asked, "gate": "learning.accuracy_loss at most 0.3"}]
+        assert judge_utilities(record)[RELATED].state == "good"
+
     def test_the_first_figure_with_a_value(self) -> None:
         record = measured("queries", reports.figure("median", 0.04))
         assert judge_utilities(record)[RELATED].value == 0.04
@@ -165,8 +310,9 @@ class TestPage:
             *(("access", "contract"), ("until", "no last day is set")),
         ):
             assert f"<dt>{name}</dt><dd>{value}</dd>" in head
-        assert head.count("✓ good") == 5
-        assert head.count("! look") == 1
+        assert head.count("✓ good") == 4
+        # The gate on the mean chance leaves the largest one: 10 persons are too few.
+        assert head.count("! look") == 2
         assert "<li>To fall to an attack: name singling_out, linkability" in head
 
     def test_what_broke_comes_first(self) -> None:
@@ -197,4 +343,5 @@ class TestPage:
         record = reports.record()
         found = reports.findings([reports.figure("high", 0.01, "multivariate")])
         record["evaluation"]["measures"]["singling_out"] = found
+        record["audit"]["sizes"] = [[12, 2500]]
         assert "Nothing stands against it." in render(record)
