@@ -464,7 +464,8 @@ class ContextSection(Section):
     may_know: tuple[str, ...] = Field(
         default=(),
         description="columns that attackers may know of persons; released ones must be "
-        "quasi-identifiers, or sensitive with `joint: true`",
+        "quasi-identifiers, or sensitive with `joint: true`. It is checked and told, and changes "
+        "no count: models and attacks take all quasi-identifiers as known",
     )
     expires: Annotated[date, BeforeValidator(_iso_date)] | None = Field(
         default=None, description="the last day of use, such as 2027-11-30; none after it"

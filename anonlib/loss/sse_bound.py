@@ -70,8 +70,10 @@ class SseBound(Metric):
         return float(loss * bound / within) if within > 0 else 0.0
 
     def describe(self, state: Floats) -> str | None:
-        if not self.value(state):
+        if self.value(state) is None or state[_OWN + 1] <= 0:
             return None
+        if state[0] <= 0:
+            return "sse: no bound above 0 was proved"
         excess = max(0.0, state[_OWN + 1] / state[0] - 1)
         counts = {text: int(state[1 + kind]) for kind, text in _KINDS.items() if state[1 + kind]}
         n_blocks = sum(counts.values())

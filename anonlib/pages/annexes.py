@@ -8,13 +8,14 @@ from anonlib import registry
 from anonlib.pages.certificate import (
     ATTACKS,
     NOT_COVERED,
+    OTHER_ATTACKS,
     CertificateLine,
     CertificateSection,
     describe_technique,
     is_in_memory,
-    was_attacked,
+    was_measured,
 )
-from anonlib.pages.front import find_k
+from anonlib.pages.front import find_k, was_attacked
 from anonlib.pages.words import count_classes, count_noun, spoken
 from anonlib.text import printable
 
@@ -56,6 +57,21 @@ def _policy(record: Record) -> tuple[CertificateSection, ...]:
     )
     title = printable(f"Annex: policy {record['settings']['policy']}")
     return (CertificateSection(title, ("rule", "state", "it says", "found", "source"), lines),)
+
+
+def _count_role(role: str, n: int) -> str:
+    """`11 quasi-identifiers`, `2 dropped`."""
+    if role == "drop":
+        return f"{n} dropped"
+    return f"{n} {role}" if role in ("sensitive", "insensitive") else count_noun(n, _NOUNS[role])
+
+
+#: Roles that are nouns, in words.
+_NOUNS = {
+    "quasi_identifier": "quasi-identifier",
+    "identifier": "identifier",
+    "target": "target",
+}
 
 
 class _Points:
@@ -131,7 +147,7 @@ class _Points:
             "7.2.2 data principals": self._record["settings"]["persons"],
             "7.2.3 data type": "a table of rows",
             "7.2.4 attribute types": ", ".join(
-                f"{n} {spoken(role)}" for role, n in self._count_roles().items()
+                _count_role(role, n) for role, n in self._count_roles().items()
             ),
             "7.2.5 dataset properties": f"{rows} in {count_classes(self._record['audit'])}",
             "7.3.2 maximum or average risk": maximum,
@@ -156,7 +172,8 @@ class _Points:
     def _say_utility(self) -> str:
         known = registry.plugins("measure")
         risks = [name for name, cls in known.items() if getattr(cls, "is_risk", False)]
-        found = [spoken(name) for name in self._measures if name not in risks]
+        known_names = [name for name in self._measures if was_measured(self._record, name)]
+        found = [spoken(name) for name in known_names if name not in risks]
         return "; ".join(["information loss", *found])
 
     def _say_word(self, word: str) -> str:
@@ -170,13 +187,14 @@ class _Points:
     def _say_risk(self, name: str, models: str) -> str:
         """What stands for one of the three risks: models, an attack, or nothing."""
         attacked = was_attacked(self._record, name)
-        attack = "attacked, see three risks" if attacked else ""
+        attack = "attacked, see Risks" if attacked else ""
         not_attacked = "" if attack or not models else "not attacked"
         return "; ".join(filter(None, [models, attack, not_attacked])) or NOT_COVERED
 
     def _say_tests(self) -> str:
-        attacks = [*ATTACKS, "membership", "downcoding", "differencing", "linkage", "disclosure"]
-        return ", ".join(spoken(a) for a in attacks if a in self._measures) or NOT_COVERED
+        made = [name for name in (*ATTACKS, *OTHER_ATTACKS) if was_attacked(self._record, name)]
+        made += [name for name in ("linkage", "disclosure") if was_measured(self._record, name)]
+        return ", ".join(map(spoken, made)) or NOT_COVERED
 
     def _say_practices(self) -> str:
         gates = f"gates: {'; '.join(self._gates)}" if self._gates else "no gate is set"
@@ -184,9 +202,10 @@ class _Points:
         return f"{gates}; {f'to be reviewed by {expires}' if expires else 'no review is set'}"
 
     def _say_population(self) -> str:
-        if "population" in self._measures:
+        if was_measured(self._record, "population"):
             return "a table that lists the population"
-        if "uniqueness" in self._measures:
+        estimates = (self._measures.get("uniqueness") or {}).get("figures", ())
+        if any(e["name"] == "population_unique" and e["value"] is not None for e in estimates):
             return "the table itself, and uniqueness as estimated for a population"
         return "the table itself is taken for the population"
 

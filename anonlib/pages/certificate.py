@@ -9,7 +9,14 @@ from typing import Any
 from anonlib import registry
 from anonlib.auditing.report import THRESHOLD, value_risk
 from anonlib.config.summary import bare
-from anonlib.pages.front import describe_filter, describe_use, find_k
+from anonlib.pages.front import (
+    describe_control,
+    describe_filter,
+    describe_use,
+    find_chance,
+    find_k,
+    was_attacked,
+)
 from anonlib.pages.release import count_states, find_name
 from anonlib.pages.words import count_noun, number, spoken
 from anonlib.text import MISSING_TOKENS, printable
@@ -20,6 +27,8 @@ Record = Mapping[str, Any]
 NOT_COVERED = "not covered"
 #: The three risks of WP216, each the type of a measure that attacks the release.
 ATTACKS = ("singling_out", "linkability", "inference")
+#: Other attacks with a control, told of where they were made.
+OTHER_ATTACKS = ("membership", "downcoding", "differencing")
 #: Figures of utility, the best first: a measure and its figure, where more is worse.
 _UTILITIES = (
     ("learning", "accuracy_loss"),
@@ -32,6 +41,8 @@ _UTILITIES = (
 #: Losses that stand in where too few figures were measured.
 _LOSSES = ("ncp", "sse", "nllm", "classification", "discernibility")
 _N_UTILITIES = 3
+#: Figures of the group that fares worst, and what they are in the list of groups.
+_GROUPS = {"worst_loss": "loss", "worst_suppression": "suppressed", "worst_risk": "risk"}
 #: The outcome of a release that is a table in memory; and all that a certificate may be of.
 IN_MEMORY = "made"
 OUTCOMES = ("published", IN_MEMORY)
@@ -87,7 +98,7 @@ def list_sections(
         _section("Which data", "data", _data(record)),
         _section("Columns, listed in an annex", "role", counted) if wide else columns,
         _section("Verdicts", "verdict", _verdicts(record), _VERDICT_HEADS),
-        _section("Three risks", "risk", _risks(record), _RISK_HEADS),
+        _section("Risks", "risk", _risks(record), _RISK_HEADS),
         _section("Three utilities, and who fares worst", "utility", _utilities(record)),
         _section("What remains, and what this does not protect against", "rest", _rest(record)),
         _section("Digests", "digest", _digests(record, record_sha256)),
@@ -145,8 +156,18 @@ def _data(record: Record) -> Iterator[Row]:
 def _losses(record: Record, which: str) -> Mapping[str, Any]:
     """The losses, as far as the manifest may have them: with those of few suppressed rows among
     them, they would tell of these."""
-    few = 0 < record["n_suppressed"] < find_k(record)
-    return {} if few else record.get(which, {})
+    return {} if _has_few(record) else record.get(which, {})
+
+
+def _has_few(record: Record) -> bool:
+    """Whether few rows are suppressed: so few that their number is not told."""
+    return bool(0 < record["n_suppressed"] < find_k(record))
+
+
+def _measures(record: Record) -> Mapping[str, Any]:
+    """The findings by measure. Of distributions none if they would tell of few suppressed rows."""
+    found: Mapping[str, Any] = (record.get("evaluation") or {}).get("measures", {})
+    return {n: each for n, each in found.items() if n != "marginals" or not _has_few(record)}
 
 
 def _few(n: int, k: int) -> str:
@@ -155,8 +176,7 @@ def _few(n: int, k: int) -> str:
 
 def _columns(record: Record) -> Iterator[Row]:
     losses = dict(_losses(record, "losses_by_column"))
-    measures = (record.get("evaluation") or {}).get("measures", {})
-    for figure in measures.get("marginals", {}).get("figures", ()):
+    for figure in _measures(record).get("marginals", {}).get("figures", ()):
         if figure["name"] != "missing" and figure["value"] is not None:
             losses.setdefault(spoken(figure["name"]), {})[figure["of"]] = figure["value"]
     for name, column in record["settings"]["columns"].items():
@@ -180,6 +200,8 @@ def _verdicts(record: Record) -> Iterator[Row]:
         yield describe_verdict(each)
     for gate in (record.get("evaluation") or {}).get("gates", ()):
         found = gate["found"].removeprefix(f"{gate['gate']}: ")
+        if _tells_few(record, gate["gate"].partition(" ")[0]):
+            found = _withhold(record)
         yield f"gate {gate['gate']}", found, "–", "passed" if gate["passed"] else "not passed"
     if rules := record.get("policy"):
         title = record["settings"].get("policy") or "policy"
@@ -198,15 +220,55 @@ def describe_verdict(verdict: Record) -> Row:
 def _risks(record: Record) -> Iterator[Row]:
     for name in ATTACKS:
         yield _attack(record, name)
+    for name in OTHER_ATTACKS:
+        if was_attacked(record, name):
+            yield _attack(record, name)
+    if control := describe_control(record):
+        yield "attacks", control
     yield from _disclosure(record)
-    if "one row per person" not in record["settings"]["persons"]:
+    audit, settings = record["audit"], record["settings"]
+    by_batch = bool(audit.get("by_batch"))
+    if "one row per person" in settings["persons"]:
+        smallest = min(size for size, _ in audit["sizes"])
+        yield from describe_chances(
+            smallest, audit["n_classes"], audit["n_rows"], by_batch=by_batch
+        )
         return
-    audit = record["audit"]
-    risk = value_risk(audit["sizes"], audit["n_classes"], audit["n_rows"])
-    for name, key in (("largest chance", "prosecutor_max"), ("mean chance", "marketer")):
-        bound = f"{'above' if risk[key] > THRESHOLD else 'within'} {THRESHOLD}"
-        known = "at most" if audit.get("by_batch") else "exact"
-        yield f"{name} to be found by class size", number(risk[key]), "–", known, bound
+    largest = find_chance(record)
+    exact = all(v["exact"] for v in audit["verdicts"] if v["model"].startswith("k_anonymity"))
+    known = "exact" if exact and not by_batch else "at most"
+    yield _chance("largest chance", None if largest is None else largest.value, known)
+    measured = _measures(record).get("reidentification") or {}
+    means = [f["value"] for f in measured.get("figures", ()) if f["name"] == "prosecutor_mean"]
+    yield _chance("mean chance", means[0] if means else None, "measured")
+
+
+def describe_chances(
+    smallest: int, n_classes: int, n_rows: int, *, by_batch: bool
+) -> Iterator[Row]:
+    """The lines of the chances to be found, where each row is a person.
+
+    Args:
+        smallest: Rows of the smallest class.
+        n_classes: Classes.
+        n_rows: Rows.
+        by_batch: Whether the figures of classes are bounds.
+    """
+    known = "at most" if by_batch else "exact"
+    risk = value_risk([(smallest, 1)], n_classes, n_rows)
+    yield _chance("largest chance", risk["prosecutor_max"], known)
+    yield _chance("mean chance", risk["marketer"], known)
+
+
+def _chance(name: str, value: float | None, known: str) -> Row:
+    what = f"{name} to be found by class size"
+    if value is None:
+        return what, NOT_COVERED, "–", "–", "–"
+    return what, number(value), "–", known, _compare_to_threshold(value)
+
+
+def _compare_to_threshold(value: float) -> str:
+    return f"{'above' if value > THRESHOLD else 'within'} {THRESHOLD}"
 
 
 def _disclosure(record: Record) -> Iterator[Row]:
@@ -220,11 +282,10 @@ def _disclosure(record: Record) -> Iterator[Row]:
             yield name, number(each["value"]), "–", "share of rows", "; ".join(bounds) or "no gate"
 
 
-def was_attacked(record: Record, name: str) -> bool:
-    """Whether an attack was made that has a risk."""
+def was_measured(record: Record, name: str) -> bool:
+    """Whether a measure has a figure with a value."""
     measured = (record.get("evaluation") or {}).get("measures", {}).get(name) or {}
-    figures = measured.get("figures", ())
-    return any(each["name"] == "risk" and each["value"] is not None for each in figures)
+    return any(each["value"] is not None for each in measured.get("figures", ()))
 
 
 def _attack(record: Record, name: str) -> Row:
@@ -232,13 +293,12 @@ def _attack(record: Record, name: str) -> Row:
     evaluation = record.get("evaluation") or {}
     measured = evaluation.get("measures", {}).get(name)
     bounds = [g["gate"] for g in evaluation.get("gates", ()) if g["gate"].startswith(f"{name}.")]
-    bound = "; ".join(bounds) or "no gate"
     by_subject: dict[str, dict[str, float | None]] = {}
     for each in (measured or {}).get("figures", ()):
         by_subject.setdefault(each["of"], {})[each["name"]] = each["value"]
     known = {of: found for of, found in by_subject.items() if found.get("risk") is not None}
     if not known:
-        return spoken(name), "not attacked", "–", NOT_COVERED, bound
+        return spoken(name), "not attacked", "–", NOT_COVERED, "; ".join(bounds) or "no gate"
     of, worst = max(known.items(), key=lambda item: (item[1]["risk"], item[0]))
     tries = "" if worst.get("attempts") is None else f" of {number(worst['attempts'])} attempts"
     interval = f"{number(worst.get('low'))} to {number(worst.get('high'))}"
@@ -247,12 +307,13 @@ def _attack(record: Record, name: str) -> Row:
         f"{number(worst.get('attack_rate'))}{tries}",
         number(worst.get("control_rate")),
         f"{number(worst['risk'])}, {interval}",
-        bound,
+        # Few attempts prove little: what counts is how high the risk may be.
+        "; ".join(bounds) or f"no gate; {_compare_to_threshold(worst.get('high') or 0.0)}",
     )
 
 
 def _utilities(record: Record) -> Iterator[Row]:
-    measures = (record.get("evaluation") or {}).get("measures", {})
+    measures = _measures(record)
     rows: list[Row] = []
     for measure, figure in _UTILITIES:
         found = [f for f in measures.get(measure, {}).get("figures", ()) if f["name"] == figure]
@@ -264,12 +325,65 @@ def _utilities(record: Record) -> Iterator[Row]:
     losses = _losses(record, "losses")
     rows += [(f"loss {n}", number(losses[n])) for n in _LOSSES if losses.get(n) is not None]
     yield from rows[:_N_UTILITIES]
-    fairness = measures.get("fairness", {}).get("figures", ())
-    worst = {f["name"]: f for f in fairness if f["name"].startswith("worst")}
-    for name, each in worst.items():
-        yield f"worst subgroup: {spoken(name)}", f"{number(each['value'])} {each['of']}".rstrip()
-    if not worst:
+    for note in record.get("notes", ()):
+        if note.startswith("sse: "):
+            yield "lower bound of the loss", note
+    groups = tuple(_groups(record))
+    yield from groups
+    if not groups:
         yield "worst subgroup", f"{NOT_COVERED}: the measure fairness was not asked for"
+
+
+def _groups(record: Record) -> Iterator[Row]:
+    """The group that fares worst, of all columns, by what it is worst in."""
+    found = _measures(record).get("fairness") or {}
+    for name, head in _GROUPS.items():
+        known = [f for f in found.get("figures", ()) if f["name"] == name]
+        known = [figure for figure in known if figure["value"] is not None]
+        if known:
+            worst = max(known, key=lambda f: (f["value"], f["of"]))
+            group = _find_group(found, worst["of"], head, worst["value"])
+            text = f"{number(worst['value'])}, {worst['of']}"
+            if group is not None:
+                text = f"{number(worst['value'])}, {group['group']} ({worst['of']})"
+            few = name != "worst_risk" and (_has_few(record) or _lost_few(group, find_k(record)))
+            yield f"worst subgroup: {spoken(name)}", _withhold(record) if few else text
+
+
+def _find_group(findings: Record, column: str, head: str, value: float) -> Mapping[str, Any] | None:
+    """The group of a column that has a value, by the heads of the list of groups."""
+    for series in findings.get("series", ()):
+        if series["name"] == "groups" and series["of"] == column:
+            rows = [dict(zip(series["heads"], row, strict=True)) for row in series["rows"]]
+            return next((row for row in rows if row[head] == value), None)
+    return None
+
+
+def _lost_few(group: Mapping[str, Any] | None, k: int) -> bool:
+    """Whether a group has so few suppressed rows that their number is not told."""
+    if group is None or group["suppressed"] >= 1:
+        return False
+    share = group["suppressed"]
+    return bool(0 < round(group["rows released"] * share / (1 - share)) < k)
+
+
+def _tells_few(record: Record, figure: str) -> bool:
+    """Whether a figure would tell of few suppressed rows, of all or of a group."""
+    measure, _, name = figure.partition(".")
+    if measure not in ("fairness", "marginals") or name in ("worst_risk", "risk_gap"):
+        return False
+    series = (_measures(record).get(measure) or {}).get("series", ())
+    groups = [
+        dict(zip(each["heads"], row, strict=True))
+        for each in series
+        if each["name"] == "groups"
+        for row in each["rows"]
+    ]
+    return _has_few(record) or any(_lost_few(group, find_k(record)) for group in groups)
+
+
+def _withhold(record: Record) -> str:
+    return f"withheld: it would tell of fewer than {find_k(record)} suppressed rows"
 
 
 def _rest(record: Record) -> Iterator[Row]:
@@ -302,8 +416,9 @@ def _rest(record: Record) -> Iterator[Row]:
         yield "earlier releases", "no account is kept: who has another of these persons may compare"
     elif settings["release"]["mode"] != "error":
         yield "earlier releases", "who kept another version of this table may compare the two"
-    if not record.get("context", {}).get("may_know"):
-        yield "attackers", "who know more than the quasi-identifiers are not counted"
+    told = "; attacks took all quasi-identifiers as known"
+    known = told if record.get("context", {}).get("may_know") else ""
+    yield "attackers", f"who know more than the quasi-identifiers are not counted{known}"
     waiting = [rule for rule in record.get("policy", ()) if rule["state"] == "to confirm"]
     if waiting:
         yield "policy", f"{count_noun(len(waiting), 'rule')} for a person to confirm, in the annex"

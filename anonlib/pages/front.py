@@ -12,7 +12,7 @@ from anonlib.auditing.report import THRESHOLD
 from anonlib.config.draft import GAIN, bound_gain
 from anonlib.loss import Metric
 from anonlib.measure import Measure
-from anonlib.pages.words import first_letter_up, number, spell_model, spoken
+from anonlib.pages.words import first_letter_up, number, percent, spell_model, spoken
 from anonlib.text import printable, read_worse
 
 Record: TypeAlias = Mapping[str, Any]
@@ -233,8 +233,34 @@ def describe_use(record: Record) -> Iterator[tuple[str, str]]:
     yield "access", context.get("access", "not given")
     known = ", ".join(context.get("may_know", ())) or "not given; taken to be all quasi-identifiers"
     yield "attackers may know", known
-    yield "released", record.get("time") or "not recorded"
+    time = record.get("time") or "not recorded"
+    # To the minute: the record has seconds.
+    day = re.match(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d).*\+00:00$", time)
+    yield "released", f"{day[1]} {day[2]} UTC" if day else time
     yield UNTIL, context.get("expires", "no last day is set")
+
+
+def was_attacked(record: Record, name: str) -> bool:
+    """Whether an attack was made that has a risk."""
+    measured = (record.get("evaluation") or {}).get("measures", {}).get(name) or {}
+    figures = measured.get("figures", ())
+    return any(each["name"] == "risk" and each["value"] is not None for each in figures)
+
+
+def describe_control(record: Record) -> str:
+    """What release the attacks are made on, as a sentence; empty if none was made."""
+    shares = set()
+    for label in record.get("settings", {}).get("measures") or ():
+        found = re.search(r" holdout=(\S+)", label)
+        if found and was_attacked(record, label.partition(" ")[0]):
+            shares.add(float(found[1]))
+    if not shares:
+        return ""
+    told = " or ".join(percent(share) for share in sorted(shares))
+    return (
+        f"Attacks are made on a release like this one, made without {told} of the persons (the "
+        "control)."
+    )
 
 
 def describe_filter(record: Record) -> str:

@@ -1,6 +1,5 @@
 """The content of a release's page, from its private record."""
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from anonlib.config.summary import bare
 from anonlib.pages.charts import Chart, Table, bars
 from anonlib.pages.front import (
     JudgedFigure,
+    describe_control,
     describe_filter,
     describe_use,
     judge_risks,
@@ -111,6 +111,7 @@ class ReleasePage:
         utility: Findings of measures of utility.
         chances: Chances to be found again, by the sizes of classes.
         risk: Findings of measures of risk.
+        control: What release the attacks are made on; empty without attacks.
         classes: The sizes of classes.
         columns: Distributions of columns before and after.
         source: Aggregates of the source's columns.
@@ -139,6 +140,7 @@ class ReleasePage:
     utility: tuple[ShownMeasure, ...]
     chances: Table | None
     risk: tuple[ShownMeasure, ...]
+    control: str
     classes: Chart | None
     columns: ChartGroup
     source: Table | None
@@ -179,6 +181,7 @@ def release_page(record: Record) -> ReleasePage:
         # The measure has them as well.
         chances=None if is_measured else _chances(_audit(record), settings),
         risk=show_measures(evaluation, risk=True),
+        control=describe_control(record),
         classes=_classes(_audit(record).get("sizes", [])),
         columns=distributions(evaluation, record.get("overview") or {}),
         source=_source(record),
@@ -253,9 +256,7 @@ def count_states(rules: Iterable[Record]) -> str:
 
 def _use(record: Record) -> Iterator[tuple[str, str]]:
     for name, value in (*describe_use(record), ("filter", describe_filter(record))):
-        # To the minute: the record has seconds.
-        day = re.match(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d).*\+00:00$", value)
-        yield name, f"{day[1]} {day[2]} UTC" if day else printable(value)
+        yield name, printable(value)
 
 
 def _policy(title: str, rules: Iterable[Record]) -> Table | None:

@@ -226,6 +226,13 @@ def test_a_weak_bound_tells_nothing(n_blocks: int) -> None:
         assert "the nearest rows of each row" in text
 
 
+def test_no_bound_above_nothing_is_said() -> None:
+    kinds = [0.0, 0.0, 1.0, 0.0]
+    text = SseBound().describe(np.array([0.0, *kinds, 10.0, 10.0, 0.0, 100.0]))
+    assert text == "sse: no bound above 0 was proved"
+    assert SseBound().describe(np.array([0.0, *kinds, 10.0, 0.0, 0.0, 100.0])) is None
+
+
 def test_metric_is_of_the_rows_that_have_a_cell() -> None:
     x = np.random.default_rng(3).normal(size=(12, 2))
     cells = cells_in_order(12, 3)

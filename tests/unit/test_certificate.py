@@ -16,6 +16,7 @@ import pytest
 
 from anonlib.auditing import Verdict
 from anonlib.errors import InputError
+from anonlib.pages import render
 from anonlib.pages.output import certify, read_certificate
 from anonlib.pages.seal import Facts, find_changes, open_seal, seal_record
 from anonlib.run.confirmation import _as_stated, has_passed
@@ -103,7 +104,7 @@ def test_the_first_pages() -> None:
     assert columns["city"] == "insensitive | as it is | –"
     verdicts = texts(found, "Verdicts")
     assert verdicts["ours: what we ask"].startswith("1 kept, 1 for a person to confirm")
-    risks = texts(found, "Three risks")
+    risks = texts(found, "Risks")
     assert risks["singling out"] == "not attacked | – | not covered | no gate"
     assert risks["largest chance to be found by class size"] == "0.1 | – | exact | above 0.09"
     utilities = texts(found, "Three utilities")
@@ -123,26 +124,139 @@ def test_small_counts_stay_hidden() -> None:
 def test_attacks_that_were_made() -> None:
     measures = attack("singling_out", ("", 0.02, 0.01, 0.04))
     measures |= attack("inference", ("age", 0.1, 0.05, 0.2), ("diagnosis", 0.3, 0.2, 0.4))
+    measures |= attack("linkability", ("", 0.02, 0.01, 0.1)) | attack("downcoding")
     gates = [{"gate": "inference.risk at most 0.5", "passed": True, "found": "x"}]
     measures["disclosure"] = reports.findings([reports.figure("certain", 0.996, "diagnosis")])
-    measures["fairness"] = reports.findings([reports.figure("worst_loss", 0.4, "sex: women")])
     measures |= attack("differencing", ("diagnosis", 0.02, 0.01, 0.04))
     found = facts(evaluation={"measures": measures, "gates": gates})
-    risks = texts(found, "Three risks")
-    assert risks["singling out"] == "0.12 of 2,000 attempts | 0.1 | 0.02, 0.01 to 0.04 | no gate"
+    risks = texts(found, "Risks")
+    assert risks["singling out"] == (
+        "0.12 of 2,000 attempts | 0.1 | 0.02, 0.01 to 0.04 | no gate; within 0.09"
+    )
+    assert risks["linkability"].endswith("| no gate; above 0.09")
+    assert risks["differencing of diagnosis"].endswith("0.01 to 0.04 | no gate; within 0.09")
+    assert "downcoding" not in risks
     assert risks["inference of diagnosis"] == (
         "0.4 of 2,000 attempts | 0.1 | 0.3, 0.2 to 0.4 | inference.risk at most 0.5"
     )
     assert risks["rows whose class all but tells diagnosis"].startswith("0.996 | – | share of rows")
-    assert texts(found, "Three utilities")["worst subgroup: worst loss"] == "0.4 sex: women"
     wp216 = texts(found, "Annex: Opinion 05/2014")
-    assert wp216["3 singling out"] == "k = 10; attacked, see three risks"
-    assert wp216["3 linkability"] == "not covered"
+    assert wp216["3 singling out"] == "k = 10; attacked, see Risks"
     assert texts(found, "Annex: ISO/IEC")["8.2.3 adversarial testing"] == (
-        "singling out, inference, differencing, disclosure"
+        "singling out, linkability, inference, differencing, disclosure"
     )
     nothing = facts(evaluation={"measures": {"linkability": reports.findings([])}, "gates": []})
     assert texts(nothing, "Annex: Opinion 05/2014")["3 linkability"] == "not covered"
+
+
+def test_the_release_that_attacks_are_made_on() -> None:
+    settings = record()["settings"]
+    settings["measures"] = ["linkability attempts=2000 holdout=0.25", "membership holdout=0.4"]
+    measures = attack("linkability", ("", 0.02, 0.01, 0.1)) | attack("membership")
+    given = record(settings=settings, evaluation={"measures": measures, "gates": []})
+    text = texts(seal_record(json.dumps(given)), "Risks")["attacks"]
+    assert "made without 25 % of the persons" in text
+    assert text in render(given).partition('<section id="risk"')[2]
+    assert "attacks" not in texts(facts(settings=settings), "Risks")
+
+
+def test_measures_without_a_value_are_none() -> None:
+    """A measure that was named may have found nothing."""
+    names = ("population", "uniqueness", "linkage", "disclosure", "membership", "queries")
+    empty = {
+        name: reports.findings([reports.figure("risk", None, note="nobody")]) for name in names
+    }
+    found = facts(evaluation={"measures": empty, "gates": []})
+    iso = texts(found, "Annex: ISO/IEC")
+    assert iso["7.3.3 population or sample"] == "the table itself is taken for the population"
+    assert iso["8.2.3 adversarial testing"] == "not covered"
+    assert texts(found, "Annex: EMA")["3 data utility"] == "information loss"
+    empty["uniqueness"]["figures"] = [reports.figure("release_unique", 0.0)]
+    iso = texts(facts(evaluation={"measures": empty, "gates": []}), "Annex: ISO/IEC")
+    assert iso["7.3.3 population or sample"] == "the table itself is taken for the population"
+    empty["uniqueness"]["figures"] += [reports.figure("population_unique", 0.1, "pitman")]
+    iso = texts(facts(evaluation={"measures": empty, "gates": []}), "Annex: ISO/IEC")
+    assert "uniqueness as estimated" in iso["7.3.3 population or sample"]
+
+
+def test_roles_in_words() -> None:
+    given = record()
+    given["settings"]["columns"]["note"] = {"role": "drop"}
+    iso = texts(seal_record(json.dumps(given)), "Annex: ISO/IEC")
+    assert iso["7.2.4 attribute types"] == (
+        "1 identifier, 2 quasi-identifiers, 1 sensitive, 1 insensitive, 1 dropped"
+    )
+
+
+def test_the_time_as_in_the_report() -> None:
+    assert texts(facts(), "Who, what for")["released"] == "2026-01-31 10:15 UTC"
+
+
+def test_chances_of_persons_of_a_unit() -> None:
+    given = record()
+    given["settings"]["persons"] = "unit of 1 columns: id"
+    given["audit"]["verdicts"][0]["value"] = 20
+    del given["evaluation"]
+    risks = texts(seal_record(json.dumps(given)), "Risks")
+    assert risks["largest chance to be found by class size"] == "0.05 | – | exact | within 0.09"
+    assert risks["mean chance to be found by class size"].startswith("not covered")
+    means = reports.findings([reports.figure("prosecutor_mean", 0.04)])
+    given["evaluation"] = {"measures": {"reidentification": means}, "gates": []}
+    given["audit"]["verdicts"][0] |= {"value": 10, "exact": False}
+    risks = texts(seal_record(json.dumps(given)), "Risks")
+    assert risks["largest chance to be found by class size"] == "0.1 | – | at most | above 0.09"
+    assert risks["mean chance to be found by class size"] == "0.04 | – | measured | within 0.09"
+    given["audit"]["verdicts"][0]["value"] = None
+    risks = texts(seal_record(json.dumps(given)), "Risks")
+    assert risks["largest chance to be found by class size"].startswith("not covered")
+
+
+def fairness(suppressed: float = 0.2) -> dict[str, Any]:
+    """Two columns of groups; the first named has the worse figures, the last has none of some."""
+    heads = ("group", "rows released", "loss", "suppressed", "risk")
+    figures = [
+        *(reports.figure("worst_loss", 0.4, "race"), reports.figure("worst_loss", 0.1, "sex")),
+        *(reports.figure("worst_suppression", suppressed, "race"),),
+        *(reports.figure("worst_suppression", 0.0, "sex"),),
+        *(reports.figure("worst_risk", 0.05, "race"), reports.figure("worst_risk", None, "sex")),
+    ]
+    groups = [("Inuit", 80, 0.4, suppressed, 0.02), ("others", 800, 0.1, 0.0, 0.05)]
+    return {
+        "fairness": reports.findings(figures, [reports.series("groups", "race", heads, groups)])
+    }
+
+
+def test_the_worst_group_of_all_columns() -> None:
+    found = facts(evaluation={"measures": fairness(), "gates": []})
+    utilities = texts(found, "Three utilities")
+    assert utilities["worst subgroup: worst loss"] == "0.4, Inuit (race)"
+    assert utilities["worst subgroup: worst suppression"] == "0.2, Inuit (race)"
+    assert utilities["worst subgroup: worst risk"] == "0.05, others (race)"
+
+
+@pytest.mark.parametrize(("n_suppressed", "suppressed"), [(3, 0.0), (12, 0.024)])
+def test_figures_that_tell_of_few_suppressed_rows(n_suppressed: int, suppressed: float) -> None:
+    """Of all rows, or of a group: 80 rows are 0.976 of 82."""
+    measures = fairness(suppressed)
+    measures["marginals"] = reports.findings([reports.figure("total_variation", 0.0321, "age")])
+    text = "fairness.suppression_gap at most 0.5"
+    gates = [{"gate": text, "passed": True, "found": f"{text}: 0.0123 of race"}]
+    changes = {"n_suppressed": n_suppressed, "losses_by_column": {}}
+    found = facts(**changes, evaluation={"measures": measures, "gates": gates})
+    utilities = texts(found, "Three utilities")
+    withheld = "withheld: it would tell of fewer than 10 suppressed rows"
+    assert utilities["worst subgroup: worst loss"] == withheld
+    assert utilities["worst subgroup: worst suppression"] == withheld
+    assert utilities["worst subgroup: worst risk"] == "0.05, others (race)"
+    assert texts(found, "Verdicts")[f"gate {text}"].startswith(withheld)
+    assert "0.0123" not in found.text
+    assert ("0.0321" in found.text) is (n_suppressed == 12)
+
+
+def test_how_near_a_loss_is_to_its_bound() -> None:
+    text = "sse: at most 1.2 % above the optimum (bound by the nearest rows of each row)"
+    found = texts(facts(notes=["an index", text]), "Three utilities")
+    assert found["lower bound of the loss"] == text
 
 
 def test_losses_with_few_suppressed_rows_stay_hidden() -> None:
@@ -156,6 +270,9 @@ def test_losses_with_few_suppressed_rows_stay_hidden() -> None:
 
 def test_what_remains_follows_from_the_config() -> None:
     rest = texts(facts(), "What remains")
+    assert rest["attackers"] == "who know more than the quasi-identifiers are not counted"
+    known = texts(facts(context={"may_know": ["age"]}), "What remains")["attackers"]
+    assert known == f"{rest['attackers']}; attacks took all quasi-identifiers as known"
     assert "persons" not in rest  # checked, by a column
     assert rest["city"].startswith("published as they are; rare combinations: checked")
     assert "within the models" in rest["diagnosis"]
