@@ -5,15 +5,16 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, date, datetime
+from math import floor, log10
 from typing import Any, Literal, TypeAlias
 
 from anonlib import registry
 from anonlib.auditing import AuditReport, AuditSpec, Verdict
 from anonlib.local.table_digest import Digest
-from anonlib.pages.certificate import describe_verdict
+from anonlib.pages.certificate import describe_chances, describe_verdict
 from anonlib.pages.front import UNTIL
 from anonlib.pages.seal import Certificate, Facts, find_changes
-from anonlib.pages.words import number
+from anonlib.pages.words import number, spoken
 from anonlib.text import printable
 
 #: The k of a verdict of the manifest.
@@ -72,7 +73,7 @@ def confirm_lines(certificate: Certificate, testimony: Testimony) -> tuple[LineV
     page, facts, of_record = certificate
     changed = {*find_changes(page, facts)}
     audit, doubts = _compare_audit(facts, testimony)
-    there = _found_in(testimony, audit)
+    there = _found_in(testimony, audit) | _found_in_manifest(testimony.manifest, facts)
     known = {} if of_record is None else of_record.lines()
     verdicts = []
     for line, cells in facts.lines().items():
@@ -180,7 +181,6 @@ def _found_in(testimony: Testimony, audit: Mapping[str, Any]) -> dict[_Key, tupl
         ("data", "rows"): (number(testimony.digest.n_rows),),
         ("digest", "rows and values of the table"): (testimony.digest.text,),
     }
-    found |= _found_in_manifest(testimony.manifest)
     if not audit["classes"]:
         return found
     report = testimony.count(_make_spec(audit))
@@ -195,12 +195,24 @@ def _found_in(testimony: Testimony, audit: Mapping[str, Any]) -> dict[_Key, tupl
         f"at least {number(least)}" if smallest >= least else number(smallest),
     )
     if audit["persons"] == "rows":
+        if smallest:  # a table without its quasi-identifiers has no classes
+            known = max(report.n_classes, most), min(smallest, least)
+            found |= _found_of_chances(report.n_rows, *known, by_batch=bool(bounds))
         for verdict in report.verdicts:
             stated = _as_stated(verdict, audit["verdicts"].get(verdict.model))
             if stated is not None:
                 name, *rest = map(printable, describe_verdict(asdict(stated)))
                 found["verdict", name] = tuple(rest)
     return found
+
+
+def _found_of_chances(
+    n_rows: int, n_classes: int, smallest: int, *, by_batch: bool
+) -> dict[_Key, tuple[str, ...]]:
+    """The lines that follow from the classes where each row is a person."""
+    chances = describe_chances(smallest, n_classes, n_rows, by_batch=by_batch)
+    found: dict[_Key, tuple[str, ...]] = {("risk", name): tuple(rest) for name, *rest in chances}
+    return found | {("ema", "5 actual risk"): (f"at most 1/{smallest} by class size",)}
 
 
 def _as_stated(verdict: Verdict, claim: Mapping[str, Any] | None) -> Verdict | None:
@@ -227,16 +239,70 @@ def _as_stated(verdict: Verdict, claim: Mapping[str, Any] | None) -> Verdict | N
     return verdict if low <= value <= high else None
 
 
-def _found_in_manifest(manifest: Mapping[str, Any]) -> dict[_Key, tuple[str, ...]]:
+def _found_in_manifest(manifest: Mapping[str, Any], facts: Facts) -> dict[_Key, tuple[str, ...]]:
+    """What the manifest tells. Of another run, as of an earlier version, nothing but that."""
     try:
         texts = {
             "run": manifest["run_id"],
             "promise": manifest["promise_sha256"],
             "software": ", ".join(f"{n} {v}" for n, v in manifest["software"].items()),
         }
-    except (ValueError, KeyError, AttributeError, TypeError):
+        found: dict[_Key, tuple[str, ...]] = {
+            ("digest", name): (printable(text),) for name, text in texts.items()
+        }
+        if manifest["run_id"] != facts.content["run_id"]:
+            return found
+        for line, cells in facts.lines().items():
+            key = line.rpartition("-")[0], cells[0]
+            if (told := _find_told(manifest, key, cells[1:])) is not None:
+                found[key] = told
+    except (ValueError, KeyError, AttributeError, TypeError, IndexError):
         return {}
-    return {("digest", name): (printable(text),) for name, text in texts.items()}
+    return found
+
+
+def _find_told(
+    manifest: Mapping[str, Any], key: _Key, texts: tuple[str, ...]
+) -> tuple[str, ...] | None:
+    """What the manifest has in place of a line's texts; the same texts if it agrees with them, None
+    if it can't tell.
+
+    It has losses in fewer digits, and of persons and columns less than the certificate, so that it
+    contradicts what it can't confirm."""
+    section, name = key
+    if key == ("data", "rows suppressed"):
+        n = manifest["rows_suppressed"]
+        return (f"fewer than {n[1:]}" if n.startswith("<") else number(int(n)),)
+    if key == ("data", "persons"):
+        return _find_persons(manifest["persons"], texts)
+    if section == "utility" and name.startswith("loss "):
+        value = manifest["losses"].get(name.removeprefix("loss "))
+        if value is None:
+            return None
+        return texts if _is_same(texts[0], value) else (number(value),)
+    if section == "column":
+        roles = [spoken(e["role"]) for e in manifest["columns"] if printable(e["name"]) == name]
+        return (roles[0], *texts[1:]) if roles and roles[0] != texts[0] else None
+    return None
+
+
+def _find_persons(told: str, texts: tuple[str, ...]) -> tuple[str, ...] | None:
+    if told.startswith("one row per person: declared"):
+        return ("one row per person, declared",)
+    begin = "unit of " if told == "counted by unit" else "one row per person: "
+    return None if texts[0].startswith(begin) else (told,)
+
+
+def _is_same(text: str, value: float) -> bool:
+    """Whether a number in four digits, or two if it is tiny, may be that of a value in three."""
+    try:
+        shown = float(text.replace(",", ""))
+    except ValueError:
+        return False
+    if not value or not shown:
+        return value == shown
+    digit = 10.0 ** floor(log10(abs(value)))
+    return abs(shown - value) <= digit * (0.0551 if abs(value) < 1e-4 else 0.00551)
 
 
 def _make_spec(audit: Mapping[str, Any]) -> AuditSpec:

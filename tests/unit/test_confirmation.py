@@ -1,0 +1,151 @@
+"""Lines of a certificate that follow from the classes of a table, or that the manifest has."""
+
+import json
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import anonlib
+from anonlib.auditing import audit_in_memory
+from anonlib.local.table_digest import digest_in_memory
+from anonlib.pages.seal import Certificate, Facts, open_seal, seal_record
+from anonlib.run import confirmation
+from anonlib.run.confirmation import _is_same, confirm_lines
+from tests.unit.test_anonymize import people, released
+
+LARGEST, MEAN = (f"{which} chance to be found by class size" for which in ("largest", "mean"))
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[pa.Table, dict[str, Any]]:
+    """A table, and its private record."""
+    release = released(people())
+    path = tmp_path_factory.mktemp("made") / "record.json"
+    release.save_record(path)
+    table = pa.Table.from_pandas(release.table, preserve_index=False)
+    record = json.loads(path.read_text())
+    record["settings"]["persons"] = "one row per person, declared"
+    return table, record
+
+
+def tell_states(table: pa.Table, facts: Facts, manifest: dict[str, Any]) -> dict[str, str]:
+    """By first text of a line: the state of the first line with it."""
+    testimony = confirmation.Testimony(
+        columns=tuple(table.column_names),
+        lists=frozenset(),
+        digest=digest_in_memory(table),
+        manifest=manifest,
+        count=partial(audit_in_memory, table),
+    )
+    lines = confirm_lines(Certificate(facts.page(), facts, None), testimony)
+    return {line.name: line.state for line in reversed(lines)}
+
+
+def change_line(facts: Facts, name: str, change: Callable[[str], str], cell: int = 1) -> Facts:
+    """The facts with another text in a line, sealed again."""
+    content = json.loads(facts.text)
+    for section in (*content["sections"], *content["annexes"]):
+        for line in section["lines"]:
+            if line["cells"][0] == name:
+                line["cells"][cell] = change(line["cells"][cell])
+    return open_seal(Facts(content).page())
+
+
+def make_manifest(record: dict[str, Any]) -> dict[str, Any]:
+    """That of the record's run, as far as lines are compared with it."""
+    columns = record["settings"]["columns"]
+    return {
+        "run_id": record["run_id"],
+        "promise_sha256": next(
+            cells[1]
+            for cells in seal_record(json.dumps(record)).lines().values()
+            if cells[0] == "promise"
+        ),
+        "software": record["software"],
+        "persons": "one row per person: declared, not checked",
+        "rows_suppressed": "0",
+        "losses": {n: v and float(f"{v:.3g}") for n, v in record["losses"].items()},
+        "verdicts": [{"model": v["model"]} for v in record["audit"]["verdicts"]],
+        "columns": [{"name": n, "role": c["role"], "form": "interval"} for n, c in columns.items()],
+    }
+
+
+def test_chances_follow_from_the_classes(made: tuple[pa.Table, dict[str, Any]]) -> None:
+    table, record = made
+    facts = seal_record(json.dumps(record))
+    states = tell_states(table, facts, {})
+    assert states[LARGEST] == states[MEAN] == states["5 actual risk"] == "confirmed"
+    for name in (LARGEST, MEAN, "5 actual risk"):
+        forged = change_line(facts, name, lambda text: f"{text[:-1]}0")
+        assert tell_states(table, forged, {})[name] == "contradicted"
+    forged = change_line(facts, LARGEST, lambda text: "within 0.05", 4)
+    assert tell_states(table, forged, {})[LARGEST] == "contradicted"
+
+
+def test_chances_of_batches_are_bounds(made: tuple[pa.Table, dict[str, Any]]) -> None:
+    table, record = made
+    audit = record["audit"]
+    sizes = [[audit["sizes"][0][0] - 1, 1], *audit["sizes"]]
+    apart = {**audit, "by_batch": True, "n_classes": audit["n_classes"] + 1, "sizes": sizes}
+    facts = seal_record(json.dumps({**record, "audit": apart}))
+    states = tell_states(table, facts, {})
+    assert states[LARGEST] == states[MEAN] == "confirmed"
+
+
+def test_persons_of_a_unit_are_not_rows(made: tuple[pa.Table, dict[str, Any]]) -> None:
+    table, record = made
+    settings = {**record["settings"], "persons": "unit of 1 columns: id"}
+    promise = {**record["promise"], "persons": "unit id"}
+    facts = seal_record(json.dumps({**record, "settings": settings, "promise": promise}))
+    assert tell_states(table, facts, {})[LARGEST] == "unsaid"
+
+
+def test_what_the_manifest_has(made: tuple[pa.Table, dict[str, Any]]) -> None:
+    table, record = made
+    facts, manifest = seal_record(json.dumps(record)), make_manifest(record)
+    states = tell_states(table, facts, manifest)
+    assert states["rows suppressed"] == states["persons"] == states["loss ncp"] == "confirmed"
+    column = next(n for n, c in record["settings"]["columns"].items() if c["role"] == "sensitive")
+    for name, text in (
+        *(("rows suppressed", "5"), ("persons", "one row per person: id")),
+        *(("loss ncp", "0.01"), ("loss ncp", "little"), (column, "insensitive")),
+    ):
+        forged = change_line(facts, name, lambda _, text=text: text)  # type: ignore[misc]
+        assert tell_states(table, forged, manifest)[name] == "contradicted", name
+    few = {**manifest, "rows_suppressed": "<5"}
+    assert tell_states(table, facts, few)["rows suppressed"] == "contradicted"
+    hidden = change_line(facts, "rows suppressed", lambda _: "fewer than 5")
+    assert tell_states(table, hidden, few)["rows suppressed"] == "confirmed"
+    for persons in ("counted by unit", "one row per person: checked"):
+        other = {**manifest, "persons": persons}
+        assert tell_states(table, facts, other)["persons"] == "contradicted"
+    earlier = {**manifest, "run_id": "another", "rows_suppressed": "7"}
+    states = tell_states(table, facts, earlier)
+    assert (states["run"], states["rows suppressed"]) == ("contradicted", "unsaid")
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "same"),
+    [
+        *(("0.05651", 0.0565, True), ("0.05661", 0.0565, False), ("300,404", 300000, True)),
+        *(("3.0e-07", 3.04e-07, True), ("3.2e-07", 3.04e-07, False), ("0", 0.0, True)),
+        *(("0", 0.1, False), ("–", 0.1, False), ("0.05645", 0.0564, True)),
+    ],
+)
+def test_numbers_in_other_digits(text: str, value: float, same: bool) -> None:
+    assert _is_same(text, value) is same
+
+
+def test_a_certificate_that_was_forged(
+    made: tuple[pa.Table, dict[str, Any]], tmp_path: Path
+) -> None:
+    """By the public verb: the digest of its facts is made anew."""
+    table, record = made
+    forged = change_line(seal_record(json.dumps(record)), LARGEST, lambda _: "0.00833")
+    (tmp_path / "c.html").write_text(forged.page())
+    lines = anonlib.verify(tmp_path / "c.html", table)
+    assert {line.name for line in lines if line.state == "contradicted"} == {LARGEST}
