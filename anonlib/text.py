@@ -53,6 +53,11 @@ def printable(text: str) -> str:
     )
 
 
+def count_noun(n: int, one: str, many: str = "") -> str:
+    """`1 row`, `2,997 rows`."""
+    return f"{n:,} {one if n == 1 else many or one + 's'}"
+
+
 def read_worse(meaning: str) -> str:
     """The worse direction that the meaning of a figure tells: "more" or "less"; empty if it tells
     none, as of figures that are for comparison."""

@@ -7,7 +7,7 @@ from typing import Any, Literal
 from anonlib.errors import AuditError, Problem
 from anonlib.hierarchy import Hierarchy
 from anonlib.privacy import PrivacyModel
-from anonlib.text import MISSING_TOKENS
+from anonlib.text import MISSING_TOKENS, count_noun
 
 #: How persons are counted. rows: each row is a person. token: by the staged token of the unit.
 #: unknown: not at all, because the table lacks the unit.
@@ -144,9 +144,14 @@ class AuditReport:
     def __repr__(self) -> str:
         word = "passed" if self.passed else "not passed"
         verdicts = [f"{v.model} {'holds' if v.holds else 'fails'}" for v in self.verdicts]
-        parts = [word, f"{self.n_rows:,} rows in {self.n_classes:,} classes", *verdicts]
+        parts = [
+            word,
+            f"{count_noun(self.n_rows, 'row')} in {count_noun(self.n_classes, 'class', 'classes')}",
+            *verdicts,
+        ]
         n = len(self.problems)
-        return f"AuditReport({'; '.join(parts)}{f'; {n} problems' if n else ''})"
+        problems = f"; {count_noun(n, 'problem')}" if n else ""
+        return f"AuditReport({'; '.join(parts)}{problems})"
 
     def and_(self, label: str, other: "AuditReport") -> "AuditReport":
         """Adds the verdicts and problems of another audit of the same rows, under a label.
@@ -171,7 +176,7 @@ class AuditReport:
         """Raises AuditError with all failures, if there are any. what: The audit's name."""
         if not self.passed:
             failing = [v for v in self.verdicts if not v.holds]
-            failed = [f"{v.model}: {v.note or f'{v.n_failing} classes fail'}" for v in failing]
+            failed = [f"{v.model}: {v.note or count_failing(v.n_failing)}" for v in failing]
             texts = "; ".join([*failed, *map(str, self.problems)])
             raise AuditError(f"{what} failed, nothing was published: {texts}")
 
@@ -224,6 +229,11 @@ class AuditReport:
             notes=tuple(content["notes"]),
             by_batch=content["by_batch"],
         )
+
+
+def count_failing(n: int) -> str:
+    """`1 class fails`, `4 classes fail`."""
+    return count_noun(n, "class fails", "classes fail")
 
 
 def value_risk(sizes: Iterable[Sequence[int]], n_classes: int, n_rows: int) -> dict[str, float]:

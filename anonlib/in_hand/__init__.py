@@ -35,6 +35,7 @@ from anonlib.local.arguments import (
 from anonlib.local.frames import is_of_spark, like, list_index, list_names, require_table, to_arrow
 from anonlib.local.limits import find_accounts, find_unsupported
 from anonlib.run.promise import make_promise
+from anonlib.text import count_noun
 
 if TYPE_CHECKING:
     from anonlib.in_hand.suggestion import Suggestion
@@ -186,7 +187,8 @@ class Release:
     def _lines(self) -> Iterator[tuple[str, str]]:
         lost = self.record["n_suppressed"]
         n_rows, n_classes = self.audit.n_rows, self.audit.n_classes
-        yield "rows", f"{n_rows:,} in {n_classes:,} classes, {lost:,} suppressed"
+        classes = count_noun(n_classes, "class", "classes")
+        yield "rows", f"{n_rows:,} in {classes}, {lost:,} suppressed"
         for verdict in self.audit.verdicts:
             measured = "not measured" if verdict.value is None else f"{verdict.value:.4g}"
             holds = "holds" if verdict.holds else "fails"

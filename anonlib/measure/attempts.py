@@ -16,9 +16,10 @@ from anonlib.measure import Figure
 Z = 1.959963984540054
 #: The meaning of each figure of an attack.
 RISK_NAMES: Mapping[str, str] = {
-    "attack_rate": "share of attacks on persons in the release that succeed; 0 to 1, less is safer",
-    "control_rate": "share of the same attacks on persons who are not in it that succeed; 0 to 1, "
-    "for comparison",
+    "attack_rate": "middle of Wilson's interval of the share of attacks on persons in the release "
+    "that succeed; 0 to 1, less is safer",
+    "control_rate": "middle of Wilson's interval of the share of the same attacks on persons who "
+    "are not in it that succeed; 0 to 1, for comparison",
     "risk": "what persons risk by being in the release, the attack rate beyond the control rate; 0 "
     "to 1, less is safer",
     "low": "lower end of the interval that holds `risk` in 95 of 100 cases; 0 to 1, less is safer",

@@ -16,8 +16,8 @@ from anonlib.pages.certificate import (
     was_measured,
 )
 from anonlib.pages.front import find_k, was_attacked
-from anonlib.pages.words import count_classes, count_noun, spoken
-from anonlib.text import printable
+from anonlib.pages.words import count_classes, spoken
+from anonlib.text import count_noun, printable
 
 Record = Mapping[str, Any]
 

@@ -18,8 +18,8 @@ from anonlib.pages.front import (
     was_attacked,
 )
 from anonlib.pages.release import count_states, find_name
-from anonlib.pages.words import count_noun, number, spoken
-from anonlib.text import MISSING_TOKENS, printable
+from anonlib.pages.words import number, spoken
+from anonlib.text import MISSING_TOKENS, count_noun, printable
 
 Record = Mapping[str, Any]
 

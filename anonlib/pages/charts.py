@@ -15,8 +15,8 @@ from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator
 
 from anonlib.measure import Cell
 from anonlib.pages.svg import FILL, INK, LINES, MUTED, PAPER, RULE, drawing
-from anonlib.pages.words import count_noun, number, percent, short, spoken
-from anonlib.text import printable
+from anonlib.pages.words import number, percent, short, spoken
+from anonlib.text import count_noun, printable
 
 Row: TypeAlias = Sequence[Cell]
 

@@ -18,8 +18,8 @@ from anonlib.pages.front import (
     judge_utilities,
 )
 from anonlib.pages.release import describe_released, find_name
-from anonlib.pages.words import count_noun, number, spell_model, split_model, spoken
-from anonlib.text import printable, read_worse
+from anonlib.pages.words import number, spell_model, split_model, spoken
+from anonlib.text import count_noun, printable, read_worse
 
 Record: TypeAlias = Mapping[str, Any]
 Pair: TypeAlias = tuple[float | None, float | None]

@@ -33,7 +33,6 @@ from anonlib.pages.words import (
     as_sentence,
     between,
     count_classes,
-    count_noun,
     number,
     percent,
     show_moments,
@@ -41,7 +40,7 @@ from anonlib.pages.words import (
     spell_model,
     spoken,
 )
-from anonlib.text import printable
+from anonlib.text import count_noun, printable
 
 Record = Mapping[str, Any]
 Pairs = tuple[tuple[str, str], ...]

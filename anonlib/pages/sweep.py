@@ -11,8 +11,8 @@ from anonlib.errors import InputError
 from anonlib.measure import Cell
 from anonlib.pages.charts import Chart, Line, Table, bars, dots, lines
 from anonlib.pages.measures import MAX_CHARTS
-from anonlib.pages.words import count_noun, number, spoken
-from anonlib.text import printable
+from anonlib.pages.words import number, spoken
+from anonlib.text import count_noun, printable
 
 Row = Mapping[str, Any]
 Key = tuple[Cell, ...]

@@ -7,7 +7,7 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
-from anonlib.text import printable
+from anonlib.text import count_noun, printable
 
 #: Most characters of a label in a drawing.
 MAX_LABEL = 22
@@ -33,11 +33,6 @@ def number(value: Any) -> str:
 def percent(share: float) -> str:
     """A share as a percentage: `12.5 %`, `0.03 %`."""
     return f"{100 * share:.3g} %"
-
-
-def count_noun(n: int, one: str, many: str = "") -> str:
-    """`1 row`, `2,997 rows`."""
-    return f"{n:,} {one if n == 1 else many or one + 's'}"
 
 
 def count_classes(audit: Mapping[str, Any]) -> str:

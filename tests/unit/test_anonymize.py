@@ -766,3 +766,16 @@ class TestWhatIsRefused:
         monkeypatch.setattr(engine, "anonymize_blocks", careless)
         with pytest.raises(AuditError):
             released(people())
+
+
+def test_one_class_in_words() -> None:
+    rows = pd.DataFrame({"age": [40.0] * 6, "illness": ["flu", "cold"] * 3})
+    release = anonlib.anonymize(
+        rows,
+        quasi_identifiers=["age"],
+        scales={"age": "continuous"},
+        sensitive=["illness"],
+        k=3,
+        one_row_per_person=True,
+    )
+    assert "6 in 1 class, 0 suppressed" in repr(release)

@@ -83,6 +83,16 @@ def test_a_share_is_rounded_down() -> None:
     assert [limit(0.1).may_suppress(n) for n in (0, 9, 10, 19, 20)] == [0, 0, 1, 1, 2]
 
 
+def test_one_class_is_no_classes() -> None:
+    single = replace(BAD, n_failing=1)
+    failed = report(12, single, problems=(Problem("a", "no"),))
+    assert repr(failed) == (
+        "AuditReport(not passed; 12 rows in 1 class; l_diversity l=2 fails; 1 problem)"
+    )
+    with pytest.raises(AuditError, match="l_diversity l=2: 1 class fails"):
+        failed.require_passed("the audit")
+
+
 def test_a_failed_audit_stops_the_run() -> None:
     whole: Any = SimpleNamespace(n_rows=3, digest=Digest(3))
     for failed in (report(3, GOOD, BAD), report(3, problems=(Problem("a", "no"),))):

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 from xml.etree import ElementTree
 
+from anonlib.auditing.report import count_failing
 from anonlib.cli.show import show_number
 from anonlib.text import printable
 
@@ -46,7 +47,7 @@ def _describe_verdict(verdict: "Verdict") -> str:
     parts = [f"{measured}, required {show_number(verdict.required)}"]
     if verdict.worst:
         sizes = ", ".join(f"{size:,}" for size in verdict.worst)
-        parts.append(f"{verdict.n_failing:,} classes fail, the smallest of {sizes} rows")
+        parts.append(f"{count_failing(verdict.n_failing)}, the smallest of {sizes} rows")
     return "; ".join([*parts, *filter(None, [verdict.note])])
 
 

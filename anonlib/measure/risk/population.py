@@ -26,6 +26,7 @@ from anonlib.recode.interval import Interval
 from anonlib.recode.value_leaves import find_leaves
 from anonlib.table.encoding import Encoding, to_float
 from anonlib.table.schema import Column, Role, is_number
+from anonlib.text import count_noun
 
 if TYPE_CHECKING:
     from anonlib.measure.case import Case
@@ -131,12 +132,19 @@ class Population(Measure):
             most: The most rows of a person; None if each row is a person.
         """
         fewest = -(-n_rows // max(1, most or 1))  # the persons who were released, at least
+<<<<<<< HEAD
         at_least = np.maximum(persons.in_region, fewest)
         fewer = int((persons.in_region < fewest).sum())
         notes = [
             f"of {persons.n_rows} persons",
             f"{fewer} classes have fewer persons there" * (fewer > 0),
         ]
+=======
+        at_least = np.maximum(persons, fewest)
+        fewer = int((persons < fewest).sum())
+        few = count_noun(fewer, "class has", "classes have")
+        notes = [f"of {n_all} persons", f"{few} fewer persons there" * (fewer > 0)]
+>>>>>>> 9ffd817 (One class is no classes: counts agree with their nouns in errors, notes and releases; shares of attacks are told as the middle of Wilson's interval)
         note = "; ".join(filter(None, [*notes, ROWS * (most is not None)]))
         chance, presence = 1.0 / at_least, np.minimum(n_rows / at_least, 1.0)
         values = (
