@@ -346,6 +346,8 @@ def _groups(record: Record) -> Iterator[Row]:
             text = f"{number(worst['value'])}, {worst['of']}"
             if group is not None:
                 text = f"{number(worst['value'])}, {group['group']} ({worst['of']})"
+            if not worst["value"]:
+                text = "0 in every group"
             few = name != "worst_risk" and (_has_few(record) or _lost_few(group, find_k(record)))
             yield f"worst subgroup: {spoken(name)}", _withhold(record) if few else text
 

@@ -286,11 +286,11 @@ def _find_told(
     return None
 
 
-def _find_persons(told: str, texts: tuple[str, ...]) -> tuple[str, ...] | None:
-    if told.startswith("one row per person: declared"):
+def _find_persons(persons: str, texts: tuple[str, ...]) -> tuple[str, ...] | None:
+    if persons.startswith("one row per person: declared"):
         return ("one row per person, declared",)
-    begin = "unit of " if told == "counted by unit" else "one row per person: "
-    return None if texts[0].startswith(begin) else (told,)
+    begin = "unit of " if persons == "counted by unit" else "one row per person: "
+    return None if texts[0].startswith(begin) else (persons,)
 
 
 def _is_same(text: str, value: float) -> bool:

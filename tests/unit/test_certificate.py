@@ -232,6 +232,10 @@ def test_the_worst_group_of_all_columns() -> None:
     assert utilities["worst subgroup: worst loss"] == "0.4, Inuit (race)"
     assert utilities["worst subgroup: worst suppression"] == "0.2, Inuit (race)"
     assert utilities["worst subgroup: worst risk"] == "0.05, others (race)"
+    found = facts(evaluation={"measures": fairness(0.0), "gates": []})
+    assert (
+        texts(found, "Three utilities")["worst subgroup: worst suppression"] == "0 in every group"
+    )
 
 
 @pytest.mark.parametrize(("n_suppressed", "suppressed"), [(3, 0.0), (12, 0.024)])
