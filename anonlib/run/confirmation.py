@@ -3,6 +3,7 @@ the table: Spark (`anonlib.run.testimony`), or memory (`anonlib.in_hand.verifica
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, date, datetime
 from math import floor, log10
@@ -247,17 +248,19 @@ def _found_in_manifest(manifest: Mapping[str, Any], facts: Facts) -> dict[_Key, 
             "promise": manifest["promise_sha256"],
             "software": ", ".join(f"{n} {v}" for n, v in manifest["software"].items()),
         }
-        found: dict[_Key, tuple[str, ...]] = {
-            ("digest", name): (printable(text),) for name, text in texts.items()
-        }
-        if manifest["run_id"] != facts.content["run_id"]:
-            return found
-        for line, cells in facts.lines().items():
-            key = line.rpartition("-")[0], cells[0]
+    except (ValueError, KeyError, AttributeError, TypeError):
+        return {}
+    found: dict[_Key, tuple[str, ...]] = {
+        ("digest", name): (printable(text),) for name, text in texts.items()
+    }
+    if manifest["run_id"] != facts.content["run_id"]:
+        return found
+    for line, cells in facts.lines().items():
+        key = line.rpartition("-")[0], cells[0]
+        # A damaged part of the manifest leaves unsaid what it had, and nothing else.
+        with suppress(ValueError, KeyError, AttributeError, TypeError, IndexError):
             if (told := _find_told(manifest, key, cells[1:])) is not None:
                 found[key] = told
-    except (ValueError, KeyError, AttributeError, TypeError, IndexError):
-        return {}
     return found
 
 
