@@ -49,11 +49,7 @@ def make_verdict(model: AuditModel, tally: Tally, note: str) -> Verdict:
     """
     at_release = bool(note) and not tally.failing
     if note:
-<<<<<<< HEAD
-        note += f"; {tally.failing.total()} classes fail by their rows"
-=======
-        note += f"; {count_failing(tally.failing.total())} by what can be counted"
->>>>>>> 9ffd817 (One class is no classes: counts agree with their nouns in errors, notes and releases; shares of attacks are told as the middle of Wilson's interval)
+        note += f"; {count_failing(tally.failing.total())} by their rows"
     note = note or tally.note
     # Where classes without a value fail, the worst value of the others would tell nothing.
     passing = bool(tally.failing) and tally.value is not None and bool(model.holds(tally.value))

@@ -402,11 +402,7 @@ def test_unknown_persons() -> None:
     assert (k.holds, k.value, k.at_release, k.exact, k.n_failing) == (False, None, True, False, 0)
     assert (many.holds, many.at_release, many.worst) == (False, False, (2,))
     assert many.note.startswith("persons can't be counted")
-<<<<<<< HEAD
-    assert many.note.endswith("; 1 classes fail by their rows")
-=======
-    assert many.note.endswith("; 1 class fails by what can be counted")
->>>>>>> 9ffd817 (One class is no classes: counts agree with their nouns in errors, notes and releases; shares of attacks are told as the middle of Wilson's interval)
+    assert many.note.endswith("; 1 class fails by their rows")
 
 
 def test_lone_rows_of_shares() -> None:

@@ -199,13 +199,8 @@ def test_rows_of_a_person_are_no_persons() -> None:
     assert value(found, "journalist_mean") == pytest.approx((3 / 12 + 5 / 2 + 9 / 4) / 17)
     assert (value(found, "presence_min"), value(found, "presence_max")) == (0.25, 1.0)
     (note,) = {figure.note for figure in found.figures}
-<<<<<<< HEAD
-    assert note == f"of 30 persons; 1 classes have fewer persons there; {ROWS}"
-    found = find([age], classes, (np.array([0, 0, 0]), 30, 0), unit=("c9",))
-=======
     assert note == f"of 30 persons; 1 class has fewer persons there; {ROWS}"
-    found = find([age], classes, (np.array([0, 0, 0]), 30), unit=("c9",))
->>>>>>> 9ffd817 (One class is no classes: counts agree with their nouns in errors, notes and releases; shares of attacks are told as the middle of Wilson's interval)
+    found = find([age], classes, (np.array([0, 0, 0]), 30, 0), unit=("c9",))
     assert (value(found, "k_map"), value(found, "journalist_max")) == (1, 1.0)
 
 

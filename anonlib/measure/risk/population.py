@@ -132,19 +132,10 @@ class Population(Measure):
             most: The most rows of a person; None if each row is a person.
         """
         fewest = -(-n_rows // max(1, most or 1))  # the persons who were released, at least
-<<<<<<< HEAD
         at_least = np.maximum(persons.in_region, fewest)
         fewer = int((persons.in_region < fewest).sum())
-        notes = [
-            f"of {persons.n_rows} persons",
-            f"{fewer} classes have fewer persons there" * (fewer > 0),
-        ]
-=======
-        at_least = np.maximum(persons, fewest)
-        fewer = int((persons < fewest).sum())
         few = count_noun(fewer, "class has", "classes have")
-        notes = [f"of {n_all} persons", f"{few} fewer persons there" * (fewer > 0)]
->>>>>>> 9ffd817 (One class is no classes: counts agree with their nouns in errors, notes and releases; shares of attacks are told as the middle of Wilson's interval)
+        notes = [f"of {persons.n_rows} persons", f"{few} fewer persons there" * (fewer > 0)]
         note = "; ".join(filter(None, [*notes, ROWS * (most is not None)]))
         chance, presence = 1.0 / at_least, np.minimum(n_rows / at_least, 1.0)
         values = (
