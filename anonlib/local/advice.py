@@ -1,4 +1,4 @@
-"""What is worth knowing of quasi-identifiers in hand: the guesses of `anonlib init`, as notes."""
+"""What is worth knowing of columns in hand: the guesses of `anonlib init`, as notes."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from anonlib.config.direct import count_kinds, list_texts, main_kind
+from anonlib.config.direct import PERSONAL_KINDS, count_kinds, list_texts, main_kind
 from anonlib.config.guess import ColumnProfile, guess_role
+from anonlib.errors import Problem
 from anonlib.local.rows import name_type
 from anonlib.table.schema import Role, is_atomic
 from anonlib.text import DATE_TEXT, DECIMAL_TEXT, NUMBER_TOKENS, TEXT_TOKENS, TIME_TEXT, WHOLE_TEXT
@@ -76,3 +77,26 @@ def advise(profiles: Iterable[ColumnProfile]) -> Iterator[str]:
             names = ", ".join(f"`{token}`" for token in column.tokens)
             mean, them = ("means", "it") if len(column.tokens) == 1 else ("mean", "them")
             yield f"{where}: if {names} {mean} missing, make {them} null"
+
+
+def find_direct(profiles: Iterable[ColumnProfile]) -> Iterator[Problem]:
+    """The columns whose values reach a person by themselves, and would be published as they are."""
+    for column in profiles:
+        if column.kind in PERSONAL_KINDS:
+            yield Problem(
+                f"column {column.name}",
+                f"shows who a person is: its texts look like {column.kind}, published unchanged; "
+                "name it in `identifiers`, leave it out, or name it under "
+                "privacy.acknowledge_unique",
+            )
+
+
+def advise_unchanged(profiles: Iterable[ColumnProfile]) -> Iterator[str]:
+    """Notes on columns that are published as they are."""
+    for column in profiles:
+        guess = guess_role(column)
+        if guess.role is Role.IDENTIFIER:
+            yield (
+                f"column {column.name}: {guess.why}; it is published as it is: if it is an "
+                "identifier, name it in `identifiers`"
+            )

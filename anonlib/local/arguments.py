@@ -11,10 +11,17 @@ from typing import Any
 import pyarrow as pa
 
 from anonlib.config.guess import ColumnProfile, guess_scale
-from anonlib.config.model import Config
+from anonlib.config.model import Config, PrivacySection
 from anonlib.config.reading import GivenConfig, as_config, build_config, copy_tree
-from anonlib.errors import ConfigError, InputError, Problem, ProblemsError, did_you_mean
-from anonlib.local.advice import advise, profile_values
+from anonlib.errors import (
+    ConfigError,
+    InfeasibleError,
+    InputError,
+    Problem,
+    ProblemsError,
+    did_you_mean,
+)
+from anonlib.local.advice import advise, advise_unchanged, find_direct, profile_values
 from anonlib.local.rows import to_plain_type
 from anonlib.table.schema import Role, is_atomic
 
@@ -187,21 +194,23 @@ def config_from_arguments(
         InputError: Arguments are missing, contradict each other, or name no column. The error has
             what is wrong with the settings, too.
         ConfigError: What they say is no valid config.
+        InfeasibleError: Columns that would be published as they are show who a person is.
     """
     wrong = [*_find_problems(table, names, arguments)]
     if wrong:
         raise InputError("; ".join([*wrong, *find_in_settings(arguments)]))
     attributes: dict[str, dict[str, Any]] = {}
     guesses: dict[str, list[str]] = {}
-    advice: list[str] = []
+    profiles: dict[Role, list[ColumnProfile]] = {}
     roles = {name: [Role.IDENTIFIER] for name in arguments.persons} | arguments.roles
     scales, hierarchies = arguments.scales or {}, arguments.hierarchies or {}
     for name, (role,) in roles.items():
         attributes[name] = {"role": str(role)}
-        if role is Role.QUASI_IDENTIFIER:
+        if role is not Role.IDENTIFIER:
             column = table.column(name)
             profile = profile_values(name, to_plain_type(name, column))
-            advice += advise([profile])
+            profiles.setdefault(role, []).append(profile)
+        if role is Role.QUASI_IDENTIFIER:
             attributes[name] |= _guess_scale(column, profile, scales, hierarchies)
             if name not in scales:
                 guesses.setdefault(attributes[name]["scale"], []).append(name)
@@ -222,7 +231,27 @@ def config_from_arguments(
         notes.append(f"no model protects {listed}: released as it is (l=2 would protect it)")
     problems: list[Problem] = []
     tree = copy_tree(_list_sections(arguments, attributes), "", problems)
-    return build_config(tree, None, problems), (*notes, *advice)
+    config = build_config(tree, None, problems)
+    return config, (*notes, *_advise(profiles, config.privacy))
+
+
+def _advise(
+    profiles: Mapping[Role, Sequence[ColumnProfile]], privacy: PrivacySection
+) -> Iterator[str]:
+    """Notes on the released columns, by role.
+
+    Raises InfeasibleError if columns that are published as they are show who a person is.
+    """
+    unchanged = [
+        profile
+        for role, those in profiles.items()
+        for profile in those
+        if role is not Role.QUASI_IDENTIFIER and not privacy.names_unique(profile.name)
+    ]
+    if problems := [*find_direct(unchanged)]:
+        raise InfeasibleError(problems)
+    yield from advise(profiles.get(Role.QUASI_IDENTIFIER, ()))
+    yield from advise_unchanged(unchanged)
 
 
 def _find_problems(table: pa.Table, names: Sequence[str], arguments: Arguments) -> Iterator[str]:

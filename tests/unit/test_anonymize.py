@@ -220,6 +220,46 @@ def test_what_init_would_ask_is_noted() -> None:
     assert found.config.attributes["year"].scale == "nominal"  # as it is, it is text
 
 
+@pytest.mark.parametrize(
+    ("role", "text"),
+    [
+        ("sensitive", "e-mail addresses"),
+        ("target", "social security numbers"),
+        ("insensitive", "phone numbers"),
+    ],
+)
+def test_direct_identifiers_are_refused_in_all_roles(role: str, text: str) -> None:
+    """They are so few that they are no key. Who lists them gets them."""
+    make = {
+        "e-mail addresses": "desk{}@clinic.example",
+        "social security numbers": "123-45-678{}",
+        "phone numbers": "+49 89 12345{}",
+    }[text]
+    data = people().assign(contact=[make.format(i % 4) for i in range(400)])
+    given = {role: "contact" if role == "target" else ["contact"]}
+    with pytest.raises(InfeasibleError, match=f"^column contact: .* look like {text}") as error:
+        released(data, **given)
+    assert "clinic" not in str(error.value)
+    accept = {"acknowledge_unique": ["contact"]}
+    found = released(data, **given, privacy=accept)
+    assert set(found.table["contact"]) == set(data["contact"])
+    assert not [note for note in found.notes if "column contact" in note]
+
+
+def test_what_looks_like_an_identifier_is_noted_in_all_roles() -> None:
+    letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+    doctors = [f"{a}nna {b}mann" for a in letters for b in letters]
+    data = people(2000).assign(
+        doctor=[doctors[i % 676] for i in range(2000)],
+        address=["north", "south"] * 1000,
+        plain=["a", "a", "b", "b"] * 500,
+    )
+    notes = "\n".join(released(data, sensitive=["doctor", "plain"], target="address").notes)
+    assert "column doctor: looks like names of persons; it is published as it is: if it" in notes
+    assert "column address: the name of an identifier; it is published as it is: if it" in notes
+    assert "column plain" not in notes
+
+
 def test_lca_without_a_hierarchy_is_noted() -> None:
     said = "column city: has no hierarchy, so recoder lca releases a value that all rows of a class"
     assert not any(said in note for note in released(people()).notes)
