@@ -1,7 +1,7 @@
 """What is worth knowing of columns in hand: the guesses of `anonlib init`, as notes."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -99,4 +99,20 @@ def advise_unchanged(profiles: Iterable[ColumnProfile]) -> Iterator[str]:
             yield (
                 f"column {column.name}: {guess.why}; it is published as it is: if it is an "
                 "identifier, name it in `identifiers`"
+            )
+
+
+def list_missing(profiles: Iterable[ColumnProfile]) -> list[str]:
+    """The tokens of protected columns that may mean a missing value, each once."""
+    return [*dict.fromkeys(token for column in profiles for token in column.tokens)]
+
+
+def advise_protected(profiles: Iterable[ColumnProfile], missing: Collection[str]) -> Iterator[str]:
+    """Notes on what counts as missing in protected columns. missing: Texts that mean it."""
+    for column in profiles:
+        if tokens := [token for token in column.tokens if token in missing]:
+            verb = "counts" if len(tokens) == 1 else "count"
+            yield (
+                f"column {column.name}: {', '.join(tokens)} {verb} as missing, so that no model "
+                "takes it for a value; privacy.missing_tokens can say otherwise"
             )

@@ -21,9 +21,17 @@ from anonlib.errors import (
     ProblemsError,
     did_you_mean,
 )
-from anonlib.local.advice import advise, advise_unchanged, find_direct, profile_values
+from anonlib.local.advice import (
+    advise,
+    advise_protected,
+    advise_unchanged,
+    find_direct,
+    list_missing,
+    profile_values,
+)
 from anonlib.local.rows import to_plain_type
 from anonlib.table.schema import Role, is_atomic
+from anonlib.text import MISSING_TOKENS
 
 #: The call that an error shows, for who does not know what is needed.
 EXAMPLE = (
@@ -230,7 +238,8 @@ def config_from_arguments(
         listed = ", ".join(arguments.sensitive)
         notes.append(f"no model protects {listed}: released as it is (l=2 would protect it)")
     problems: list[Problem] = []
-    tree = copy_tree(_list_sections(arguments, attributes), "", problems)
+    sections = _list_sections(arguments, attributes, list_missing(_list_protected(profiles)))
+    tree = copy_tree(sections, "", problems)
     config = build_config(tree, None, problems)
     return config, (*notes, *_advise(profiles, config.privacy))
 
@@ -252,6 +261,12 @@ def _advise(
         raise InfeasibleError(problems)
     yield from advise(profiles.get(Role.QUASI_IDENTIFIER, ()))
     yield from advise_unchanged(unchanged)
+    yield from advise_protected(_list_protected(profiles), privacy.missing_tokens)
+
+
+def _list_protected(profiles: Mapping[Role, Sequence[ColumnProfile]]) -> list[ColumnProfile]:
+    """The columns that models may protect."""
+    return [*profiles.get(Role.SENSITIVE, ()), *profiles.get(Role.TARGET, ())]
 
 
 def _find_problems(table: pa.Table, names: Sequence[str], arguments: Arguments) -> Iterator[str]:
@@ -384,8 +399,11 @@ def _list_order(name: str, column: pa.ChunkedArray) -> dict[str, Any]:
     return {}
 
 
-def _list_sections(arguments: Arguments, attributes: Mapping[str, Any]) -> dict[str, Any]:
-    """The sections of the config."""
+def _list_sections(
+    arguments: Arguments, attributes: Mapping[str, Any], tokens: Sequence[str] = ()
+) -> dict[str, Any]:
+    """The sections of the config. tokens: Texts that mean a missing value besides the usual ones,
+    if no argument lists such texts."""
     models: list[dict[str, Any]] = [
         {"type": "k_anonymity", "k": USUAL_K if arguments.k is None else arguments.k}
     ]
@@ -398,6 +416,9 @@ def _list_sections(arguments: Arguments, attributes: Mapping[str, Any]) -> dict[
     persons: dict[str, Any] = {"unit": list(arguments.unit)} if arguments.unit else {}
     if arguments.one_row_per_person:
         persons["one_row_per_person"] = arguments.one_row_per_person
+    privacy: dict[str, Any] = {"models": models}
+    if tokens:
+        privacy["missing_tokens"] = [*MISSING_TOKENS, *tokens]
     sections = dict(arguments.sections)
     if sections.get("seed") is None:
         # Drawn: who knows the seed can test guesses at how cells were made.
@@ -408,7 +429,7 @@ def _list_sections(arguments: Arguments, attributes: Mapping[str, Any]) -> dict[
         "attributes": dict(attributes),
         **persons,
         "kernel": {"type": kernel} if isinstance(kernel, str) else dict(kernel),
-        "privacy": {"models": models, **(sections.get("privacy") or {})},
+        "privacy": {**privacy, **(sections.get("privacy") or {})},
         "release": {"path": arguments.path or UNUSED_PATH},
     }
 

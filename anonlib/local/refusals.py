@@ -15,6 +15,7 @@ from anonlib.privacy import Reference
 from anonlib.privacy.shares import whole_table
 from anonlib.table.encoding import Values
 from anonlib.table.schema import Column, Role, Schema
+from anonlib.text import MISSING_TOKENS
 
 #: Most distinct values of a column whose distribution models look at.
 MAX_VALUES = 100_000
@@ -130,7 +131,10 @@ def judge_models(
         if name is not None and wanted:
             found = count_values(schema[name], wanted)
             if wanted > found:
-                yield Problem(where, f"asks for {wanted} values; column {name} has {found}")
+                text = f"asks for {wanted} values; column {name} has {found}"
+                if privacy.missing_tokens != MISSING_TOKENS:
+                    text += ", without those that privacy.missing_tokens counts as missing"
+                yield Problem(where, text)
                 continue
         if name is not None and model.looks_at == "counts":
             column = schema[name]

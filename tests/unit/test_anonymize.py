@@ -260,6 +260,23 @@ def test_what_looks_like_an_identifier_is_noted_in_all_roles() -> None:
     assert "column plain" not in notes
 
 
+@pytest.mark.parametrize("role", ["sensitive", "target"])
+def test_texts_for_missing_values_are_no_values(role: str) -> None:
+    """As in a draft of `anonlib init`. Nobody is hidden among people of whom nothing is known."""
+    data = people().assign(finding=["flu", "NA", "-", "flu"] * 100)
+    given = {"sensitive": None, role: "finding" if role == "target" else ["finding"]}
+    with pytest.raises(InfeasibleError, match="^l: .* has 1, without those that privacy.missing"):
+        released(data, **given)
+    data.loc[::5, "finding"] = "cold"
+    found = released(data, **given)
+    assert found.config.privacy.missing_tokens == ("?", "", "NA", "-")
+    notes = "\n".join(found.notes)
+    assert "column finding: NA, - count as missing, so that no model takes it for" in notes
+    own = released(data, **given, privacy={"missing_tokens": ["?"]})
+    assert own.config.privacy.missing_tokens == ("?",)
+    assert "column finding" not in "\n".join(own.notes)
+
+
 def test_lca_without_a_hierarchy_is_noted() -> None:
     said = "column city: has no hierarchy, so recoder lca releases a value that all rows of a class"
     assert not any(said in note for note in released(people()).notes)
