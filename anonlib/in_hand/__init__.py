@@ -59,7 +59,8 @@ class Release:
             Arrow table. Of a Spark DataFrame it is the published Delta table.
         audit: The audit's report: a verdict for each privacy model.
         losses: By metric: the information that was lost; None if it is not defined.
-        risk: By name: how likely persons are found again, from 0 to 1.
+        risk: By name: how likely persons are found again, from 0 to 1. With a `unit` only the
+            largest chance: persons are counted class by class, and not in the whole table.
         notes: What was guessed, what is not in the release, what to look at.
         config: The config of the release. `config_yaml` is its text, for a file.
         record: The private record of the release, as `report` shows it.
@@ -256,7 +257,8 @@ def anonymize(
         target: The column that models predict. It is protected like a sensitive column.
         target_is_public: Accepts that the target is released as it is, also without a model.
         k: The fewest persons who share their quasi-identifiers; 10 by default.
-        l: The fewest values of each sensitive column and the target that these persons have.
+        l: The fewest values of each sensitive column, and of a target that is not public, that these
+            persons have.
         unit: Columns that together identify a person, who may have several rows.
         one_row_per_person: True: declared; or the column that is checked to identify a person. This
             or `unit` is required.
@@ -564,8 +566,12 @@ def _note(rows: "Rows", config: Config) -> Iterator[str]:
 
 
 def _value_risk(report: AuditReport, config: Config) -> dict[str, float]:
-    """Risks by the sizes of classes; empty with a unit, whose rows are no persons."""
-    return {} if config.unit else value_risk(report.sizes, report.n_classes, report.n_rows)
+    """Risks by the sizes of classes. With a unit, whose rows are no persons, the largest one: by the
+    persons of the smallest class."""
+    if not config.unit:
+        return value_risk(report.sizes, report.n_classes, report.n_rows)
+    fewest = report.smallest_class
+    return {"prosecutor_max": 1 / fewest} if fewest else {}
 
 
 def _make_record(

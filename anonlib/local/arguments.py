@@ -290,8 +290,9 @@ def _find_problems(table: pa.Table, names: Sequence[str], arguments: Arguments) 
             yield f"scales: column {name} is no quasi-identifier: only these have a scale"
         elif name in names and _is_text(table.column(name)):
             yield from _check_text_scale(name, table.column(name), scale)
-    if arguments.l is not None and not (arguments.sensitive or arguments.target):
-        yield "l: it protects sensitive columns and the target; name one of them"
+    secret = None if arguments.target_is_public else arguments.target
+    if arguments.l is not None and not (arguments.sensitive or secret):
+        yield "l: it protects sensitive columns and a target that is not public; name one of them"
     modelled = arguments.l is not None or "models" in (arguments.sections.get("privacy") or {})
     if arguments.target is not None and not modelled and not arguments.target_is_public:
         yield "target: it is published; protect it with l, or accept that: target_is_public=True"
@@ -410,7 +411,8 @@ def _list_sections(
     diversity = {"type": "l_diversity", "l": arguments.l}
     if arguments.l is not None and arguments.sensitive:
         models.append(diversity)
-    if arguments.l is not None and arguments.target is not None:
+    # Everybody may know a public target: in a config, too, only a model that names it protects it.
+    if arguments.l is not None and arguments.target is not None and not arguments.target_is_public:
         models.append({**diversity, "attribute": arguments.target})
     kernel = arguments.kernel or "mdav"
     persons: dict[str, Any] = {"unit": list(arguments.unit)} if arguments.unit else {}

@@ -308,7 +308,7 @@ def test_a_person_with_many_rows() -> None:
     assert classes.size().min() >= 5
     assert found.audit.verdicts[0].value is not None
     assert found.audit.verdicts[0].value >= 5
-    assert found.risk == {}  # rows are no persons
+    assert found.risk == {"prosecutor_max": 1 / found.audit.verdicts[0].value}
     assert "patient" not in found.table.columns
 
 
@@ -558,6 +558,18 @@ def test_a_target() -> None:
     assert [verdict.model for verdict in public.audit.verdicts] == ["k_anonymity k=5"]
 
 
+def test_a_public_target_needs_no_l() -> None:
+    """It has two values, and the sensitive column three."""
+    data = people().assign(cured=[True, False] * 200, ward=["a", "b", "c", "c", "b"] * 80)
+    changes = {"sensitive": ["ward"], "target": "cured", "l": 3}
+    public = released(data, **changes, target_is_public=True)
+    models = [verdict.model for verdict in public.audit.verdicts]
+    assert models == ["k_anonymity k=5", "l_diversity l=3 attribute=ward"]
+    assert "cured" in public.table.columns
+    with pytest.raises(InfeasibleError, match=r"^l: .*column cured has 2"):
+        released(data, **changes)
+
+
 def test_what_no_model_protects() -> None:
     found = released(people(), l=None)
     assert any("no model protects illness" in note for note in found.notes)
@@ -613,7 +625,11 @@ class TestWhatIsRefused:
             ({"privacy": "x"}, "privacy: must be a mapping"),
             ({"privacy": {"models": []}}, "k: privacy.models has the models; .* l: privacy.models"),
             ({"quasi_identifer": ["age"]}, "did you mean quasi_identifiers"),
-            ({"sensitive": None}, "l: it protects sensitive columns and the target"),
+            ({"sensitive": None}, "l: it protects sensitive columns and a target"),
+            (
+                {"sensitive": None, "target": "illness", "target_is_public": True},
+                "l: it protects sensitive columns and a target that is not public",
+            ),
             ({"hierarchies": {"city": {"a": ["b"]}}}, "hierarchies: give the path of a file"),
             ({"kernel": 42}, "kernel: must be the name of a kernel"),
             ({"attributes": {}}, "attributes: arguments stand for this section"),
