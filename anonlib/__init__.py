@@ -1,6 +1,7 @@
 """anonlib anonymizes huge tables about people on Spark, audits the result and publishes it.
 
-The verbs, each also one of the command line (`python -m anonlib --help`):
+The verbs. All but anonymize and cells are in the command line, too (`python -m anonlib --help`),
+where certify is `certificate`:
 
     anonymize   anonymize a table in hand: pandas, polars, Arrow (without Spark), or Spark
     suggest     try kernels and k on a sample of a table in hand, and suggest three
@@ -73,15 +74,20 @@ def __getattr__(name: str) -> Any:
         except PackageNotFoundError:  # run from a bare checkout
             return "unknown"
     if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from anonlib.errors import NO_SPARK, InputError, is_spark_missing, without_cause
+        near = ""
+        if not name.startswith("_"):  # those are asked for by Python, which is to stay quick
+            from anonlib.errors import did_you_mean
+
+            near = did_you_mean(name, __all__)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{near}")
+    from anonlib.errors import is_spark_missing, stand_in, without_cause
 
     try:
         verb = getattr(import_module(_HOMES[name]), name)
     except ModuleNotFoundError as error:
-        if is_spark_missing(error):
-            raise InputError(f"anonlib.{name}: {NO_SPARK}") from None
-        raise
+        if not is_spark_missing(error):
+            raise
+        verb = stand_in(_HOMES[name], name)
     found = globals()[name] = without_cause(verb)
     return found
 

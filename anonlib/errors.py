@@ -3,14 +3,16 @@
 Their texts name fields, columns, types and counts, never a raw data value.
 """
 
+import ast
 import os
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import wraps
-from inspect import signature
-from typing import ParamSpec, TypeVar, get_args
+from importlib.util import find_spec
+from inspect import Parameter, Signature, signature
+from typing import Any, NoReturn, ParamSpec, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
 
@@ -157,6 +159,37 @@ def is_jvm_lost(error: BaseException) -> bool:
     its own."""
     lost = isinstance(error, ConnectionRefusedError | ConnectionResetError)
     return lost or type(error).__name__ == "Py4JNetworkError"
+
+
+def stand_in(module: str, name: str) -> Callable[..., Any]:
+    """A verb of a module that can't be imported without Spark: help and completion show it, with
+    its arguments, and a call says what to install."""
+    found = find_spec(module)
+    text = getattr(found and found.loader, "get_source", lambda _: None)(module) or ""
+    verbs = [node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef)]
+    (node,) = (node for node in verbs if node.name == name)
+
+    def refuse(*_: Any, **__: Any) -> NoReturn:
+        raise InputError(f"anonlib.{name}: {NO_SPARK}")
+
+    refuse.__name__ = refuse.__qualname__ = name
+    refuse.__module__, refuse.__doc__ = module, ast.get_docstring(node)
+    vars(refuse)["__signature__"] = Signature([*_read_parameters(node.args)])
+    return refuse
+
+
+def _read_parameters(args: ast.arguments) -> Iterator[Parameter]:
+    """The parameters that may be named. Their defaults are plain values."""
+    required = [None] * (len(args.args) - len(args.defaults))
+    named = zip(args.args, [*required, *args.defaults], strict=True)
+    by_name = zip(args.kwonlyargs, args.kw_defaults, strict=True)
+    for kind, pairs in (
+        (Parameter.POSITIONAL_OR_KEYWORD, named),
+        (Parameter.KEYWORD_ONLY, by_name),
+    ):
+        for arg, default in pairs:
+            value = Parameter.empty if default is None else ast.literal_eval(default)
+            yield Parameter(arg.arg, kind, default=value)
 
 
 def without_cause(verb: Callable[Arguments, Result]) -> Callable[Arguments, Result]:

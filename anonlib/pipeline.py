@@ -35,6 +35,7 @@ from anonlib.config.places import check_overlaps, private_places
 from anonlib.config.policies.judgement import judge_rules, narrow_policy, require_policy
 from anonlib.config.reading import GivenConfig, add_usual_measures, as_config
 from anonlib.config.resolve import bind_models
+from anonlib.config.summary import note_seed
 from anonlib.errors import ConfigError, InfeasibleError, InputError, Problem
 from anonlib.evaluation import evaluate_case, require_gates_of_releases
 from anonlib.privacy.k_anonymity import KAnonymity
@@ -528,9 +529,8 @@ def check(config: GivenConfig, progress: Progress | None = None) -> CheckResult:
         notes=(
             *reader_notes(source.schema),
             *source.schema.notes,
-            *_notes(
-                config.one_row_per_person, config.seed, is_set="seed" in config.model_fields_set
-            ),
+            *_note_persons(config.one_row_per_person),
+            *note_seed(config),
             *_note_review(config.review),
         ),
         review=config.review,
@@ -546,12 +546,10 @@ def _note_review(review: Sequence[str]) -> Iterator[str]:
         yield f"review: nobody has looked at {places}: {', '.join(review)}"
 
 
-def _notes(one_row_per_person: bool | str, seed: int, *, is_set: bool) -> Iterator[str]:
-    """What a config leaves to be trusted, or to be guessed."""
+def _note_persons(one_row_per_person: bool | str) -> Iterator[str]:
+    """What a config leaves to be trusted."""
     if one_row_per_person is True:
         yield "one_row_per_person is declared, and can't be checked"
-    if not is_set:
-        yield f"seed is {seed}, as all can guess: set one of your own, and keep it private"
 
 
 def _new_run_id() -> str:

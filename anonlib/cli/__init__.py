@@ -109,10 +109,10 @@ def _release(args: argparse.Namespace) -> int:
 
 def _audit(args: argparse.Namespace) -> int:
     config = config_of(args)
-    from anonlib import pipeline
+    from anonlib.in_hand import audit
 
     with progress_of(args) as progress:
-        report = pipeline.audit_delta(args.table, config, progress, version=args.version)
+        report = audit(args.table, config, progress, version=args.version)
     if args.format == "json":
         print_json(report.to_dict())
     elif args.format == "junit":

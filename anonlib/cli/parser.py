@@ -173,7 +173,7 @@ def _audit(verbs: Any) -> None:
             5 persons can't be counted in the table: they were audited at release
         """,
     )
-    parser.add_argument("table", metavar="TABLE", help="folder of a Delta table")
+    parser.add_argument("table", metavar="TABLE", help="folder of a Delta table, or a Parquet file")
     add_conf(parser, "--conf", required=True)
     parser.add_argument(
         "--version",

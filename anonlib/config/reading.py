@@ -60,9 +60,14 @@ def load(path: str | Path, overrides: Sequence[str] = ()) -> Config:
             are relative to the working directory.
 
     Raises:
-        InputError: The file can't be read, or is not YAML.
+        InputError: The path is not one, or the file can't be read, or is not YAML.
         ConfigError: The content is not valid. The error has all problems.
     """
+    if not isinstance(path, str | Path):
+        raise InputError(
+            f"config: load takes the path of a YAML file, not an object of the type "
+            f"{type(path).__name__}; anonlib.parse takes a dict"
+        )
     return parse(read_raw(path), overrides, Path(path).parent)
 
 

@@ -4,7 +4,7 @@ import json
 import platform
 import re
 import sys
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -137,6 +137,12 @@ SOFTWARE = ("anonlib", "pyspark", "delta-spark", "numpy", "pyarrow", "numba", "s
 #: Fields of a config that change no row: how a run works, what it tells, who keeps account of it,
 #: what is to be looked at.
 NO_ROWS = ("spark", "accountability", "context", "events", "review", "bound")
+
+
+def note_seed(config: Config) -> Iterator[str]:
+    """A note if the seed is the default, which all can guess, whoever set it."""
+    if config.seed == Config.model_fields["seed"].default:
+        yield f"seed is {config.seed}, as all can guess: set one of your own, and keep it private"
 
 
 def digest_config(config: Config) -> str:

@@ -21,7 +21,13 @@ from anonlib.config.minimum_k import check_minimum_k
 from anonlib.config.model import Config, SourceSection
 from anonlib.config.policies.judgement import require_policy, require_rules
 from anonlib.config.reading import GivenConfig
-from anonlib.config.summary import digest_config, software, summarize_config, summarize_use
+from anonlib.config.summary import (
+    digest_config,
+    note_seed,
+    software,
+    summarize_config,
+    summarize_use,
+)
 from anonlib.errors import ConfigError, InputError, StorageError, without_cause
 from anonlib.evaluation import Evaluation, require_gates_of_releases
 from anonlib.evaluation.published_spec import CONTROLLERS, make_auditable_spec
@@ -32,7 +38,15 @@ from anonlib.local.arguments import (
     config_in_hand,
     name_arguments,
 )
-from anonlib.local.frames import is_of_spark, like, list_index, list_names, require_table, to_arrow
+from anonlib.local.frames import (
+    is_of_spark,
+    like,
+    list_index,
+    list_names,
+    read_parquet_file,
+    require_table,
+    to_arrow,
+)
 from anonlib.local.limits import find_accounts, find_unsupported
 from anonlib.run.promise import make_promise
 from anonlib.text import count_noun
@@ -257,8 +271,8 @@ def anonymize(
         target: The column that models predict. It is protected like a sensitive column.
         target_is_public: Accepts that the target is released as it is, also without a model.
         k: The fewest persons who share their quasi-identifiers; 10 by default.
-        l: The fewest values of each sensitive column, and of a target that is not public, that these
-            persons have.
+        l: The fewest values of each sensitive column, and of a target that is not public, that
+            these persons have.
         unit: Columns that together identify a person, who may have several rows.
         one_row_per_person: True: declared; or the column that is checked to identify a person. This
             or `unit` is required.
@@ -364,8 +378,8 @@ def audit(
     """Counts whether a table holds a config's privacy models, whoever published it.
 
     Args:
-        table: The folder of a Delta table; or a table in hand: of pandas, polars or Arrow, which
-            needs no Spark, or a Spark DataFrame.
+        table: The folder of a Delta table; a Parquet file, or a table in hand of pandas, polars or
+            Arrow, which need no Spark; or a Spark DataFrame.
         config: A dict, the path of a YAML file, or a Config.
         progress: Hears of every stage; silent by default. For a Delta table.
         version: The version of a Delta table; the latest by default.
@@ -380,7 +394,8 @@ def audit(
     Example:
         assert anonlib.audit("out/adult", "conf/adult.yaml").passed
     """
-    if isinstance(table, str | Path):
+    is_path = isinstance(table, str | Path)
+    if is_path and not Path(table).is_file():
         from anonlib.pipeline import audit_delta
 
         return audit_delta(str(table), config, progress, version)
@@ -395,7 +410,7 @@ def audit(
     chosen = config_in_hand(config, in_memory=True)
     if problems := [*check_minimum_k(chosen.all_models)]:
         raise ConfigError(problems)
-    data = require_table(table)
+    data = require_table(read_parquet_file(table) if is_path else table)
     report = audit_in_memory(to_arrow(data, list_names(data)), make_auditable_spec(chosen))
     return replace(report, notes=(CONTROLLERS,)) if chosen.partition.controller else report
 
@@ -561,13 +576,12 @@ def _note(rows: "Rows", config: Config) -> Iterator[str]:
     if n_nobody := rows.n_nobody:
         count = f"fewer than {config.k}" if n_nobody < config.k else f"{n_nobody:,}"
         yield f"{count} rows have no person: no model counts them"
-    if config.seed == Config.model_fields["seed"].default:
-        yield "seed: it is the default; who knows it can test guesses at how cells were made"
+    yield from note_seed(config)
 
 
 def _value_risk(report: AuditReport, config: Config) -> dict[str, float]:
-    """Risks by the sizes of classes. With a unit, whose rows are no persons, the largest one: by the
-    persons of the smallest class."""
+    """Risks by the sizes of classes. With a unit, whose rows are no persons, the largest one: by
+    the persons of the smallest class."""
     if not config.unit:
         return value_risk(report.sizes, report.n_classes, report.n_rows)
     fewest = report.smallest_class

@@ -5,12 +5,17 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from pyarrow import parquet
 
 from anonlib.auditing import audit_in_memory
 from anonlib.auditing.arrow_values import is_list
 from anonlib.errors import InputError
-from anonlib.local.frames import is_of_spark, list_names, require_table, to_arrow
+from anonlib.local.frames import (
+    is_of_spark,
+    list_names,
+    read_parquet_file,
+    require_table,
+    to_arrow,
+)
 from anonlib.pages.output import read_certificate
 from anonlib.progress import Progress
 from anonlib.run.confirmation import LineVerdict, Testimony, confirm_lines
@@ -60,21 +65,8 @@ def verify(
 
         return verify_frame(read, table)
     with progress.stage("audit"):
-        data = require_table(_read_parquet(table) if is_path else table)
+        data = require_table(read_parquet_file(table) if is_path else table)
         return confirm_lines(read, _take_testimony(to_arrow(data, list_names(data))))
-
-
-def _read_parquet(path: str | Path) -> pa.Table:
-    """The table of a file. Raises InputError if it is no Parquet file."""
-    try:
-        # Not `read_table`: it takes the names of folders for columns.
-        with parquet.ParquetFile(path) as file:
-            return file.read()
-    except (pa.ArrowException, OSError):  # may quote values
-        raise InputError(
-            f"{path}: can't be read as Parquet; TABLE is a Parquet file, or the folder of a Delta "
-            "table"
-        ) from None
 
 
 def _take_testimony(table: pa.Table) -> Testimony:

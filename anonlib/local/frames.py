@@ -4,6 +4,7 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Collection
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -29,6 +30,21 @@ def require_table(data: Any) -> Any:
     if not len(data):
         raise InputError("data: has no rows")
     return data
+
+
+def read_parquet_file(path: str | Path) -> pa.Table:
+    """The table of a file. Raises InputError if it is no Parquet file."""
+    from pyarrow import parquet
+
+    try:
+        # Not `read_table`: it takes the names of folders for columns.
+        with parquet.ParquetFile(path) as file:
+            return file.read()
+    except (pa.ArrowException, OSError):  # may quote values
+        raise InputError(
+            f"{path}: can't be read as Parquet; TABLE is a Parquet file, or the folder of a Delta "
+            "table"
+        ) from None
 
 
 def list_names(data: Any) -> list[str]:

@@ -141,7 +141,13 @@ def read_certificate(path: str | Path, record: str | Path | None) -> Certificate
 
 
 def _place_record(run: str | Path, config: Config | Mapping[str, Any] | str | Path | None) -> str:
-    """The path of a run's record, named by itself or by a config and an id."""
+    """The path of a run's record, named by itself or by a config and an id. Raises InputError for
+    what is neither a path nor an id."""
+    if not isinstance(run, str | Path):
+        raise InputError(
+            "run: must be the path of a private record, or the id of a run; a Release in hand has "
+            "`report(PATH)` and `certificate(PATH)` of its own"
+        )
     return str(run) if config is None else _record_path(str(run), as_config(config).record_path)
 
 

@@ -14,6 +14,7 @@ import pytest
 from py4j.protocol import Py4JNetworkError
 
 import anonlib
+from anonlib.config.dump import format_config
 from anonlib.config.model import Config
 from anonlib.config.reading import as_config
 from anonlib.errors import AnonlibError, ConfigError, InputError, StorageError, without_cause
@@ -34,7 +35,7 @@ def test_names() -> None:
     names = [*VERBS, "__version__", "anonymize", "cells", "load", "parse", "suggest"]
     assert sorted(anonlib.__all__) == sorted(names) == sorted(dir(anonlib))
     assert anonlib.__version__
-    with pytest.raises(AttributeError, match="no attribute 'relase'"):
+    with pytest.raises(AttributeError, match=r"no attribute 'relase'; did you mean release\?$"):
         anonlib.relase  # noqa: B018
 
 
@@ -49,6 +50,35 @@ def test_help_shows_each_with_its_arguments() -> None:
         assert "Raises" in doc, name
 
 
+def test_without_spark_the_verbs_are_shown_and_say_what_they_need() -> None:
+    code = """
+import sys
+sys.modules["pyspark"] = None
+import inspect, pydoc
+import anonlib
+from anonlib import *
+assert {*anonlib.__all__} <= {name for name, _ in inspect.getmembers(anonlib)}
+print(pydoc.plain(pydoc.render_doc(anonlib)))
+for verb in (check, release, sweep):
+    assert "Raises" in inspect.getdoc(verb), verb
+    try:
+        verb("conf.yaml")
+    except Exception as error:
+        print(type(error).__name__, error)
+try:
+    release()
+except TypeError:
+    print("arguments are checked")
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "\n    release(config, progress=None, dataframe=None)" in done.stdout
+    assert "\n    sweep(sweep, progress=None, *, retry=False)" in done.stdout
+    for name in ("check", "release", "sweep"):
+        assert f"InputError anonlib.{name}: Spark is not installed: pip install" in done.stdout
+    assert done.stdout.endswith("arguments are checked\n")
+
+
 def test_importing_loads_nothing_large() -> None:
     code = "import sys, anonlib; anonlib.__version__; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -61,7 +91,7 @@ def test_a_config_is_a_dict_a_path_or_a_config(tmp_path: Path) -> None:
     given = [CONFIG, str(file), file, anonlib.parse(CONFIG), anonlib.load(file)]
     configs = [as_config(each) for each in given]
     assert all(isinstance(config, Config) for config in configs)
-    assert len({repr(config) for config in configs}) == 1
+    assert len({format_config(config) for config in configs}) == 1
 
 
 @pytest.mark.parametrize("verb", ["check", "evaluate", "release"])
@@ -89,6 +119,22 @@ def test_report_by_run_id(tmp_path: Path) -> None:
     config = {**CONFIG, "release": {"path": str(tmp_path / "people")}}
     with pytest.raises(InputError, match=r"people\.private/r1\.json: no such file"):
         anonlib.report("r1", config)
+
+
+@pytest.mark.parametrize("verb", [anonlib.report, anonlib.certify])
+def test_a_release_in_hand_is_no_run(verb: Any) -> None:
+    """Its repr is no path: it has figures of the release, and lines."""
+    with pytest.raises(
+        InputError, match=r"^run: must be the path .* or the id of a run; a Release"
+    ):
+        verb(object())
+
+
+def test_a_config_file_is_named_by_a_path() -> None:
+    with pytest.raises(
+        InputError, match=r"^config: load takes the path of a YAML file, not .* type int;"
+    ):
+        anonlib.load(3)  # type: ignore[arg-type]
 
 
 SECRET = "1234567890"

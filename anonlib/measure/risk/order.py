@@ -17,7 +17,7 @@ MAX_ROWS = 10_000
 #: Correlations by chance stay below this many deviations. A deviation is (m - 1)^(-1/2) for m rows.
 DEVIATIONS = 4.0
 
-BEFORE = "rows get their random order when they are published: `evaluate` the published table"
+BEFORE = "of the files of a published table only: `anonlib evaluate CONF` after a release in Spark"
 
 
 class Order(Measure):
