@@ -28,6 +28,7 @@ from anonlib.partition import Partitioner
 from anonlib.partition.controller import Controller
 from anonlib.partition.tuples import TuplesPartitioner
 from anonlib.privacy import PrivacyModel
+from anonlib.privacy.k_anonymity import KAnonymity
 from anonlib.recode import Recoder
 from anonlib.table.schema import Role, Scale
 from anonlib.text import MISSING_TOKENS
@@ -512,6 +513,14 @@ class Gate(Section):
 
 class Config(Section):
     """A config. `anonlib.load` and `anonlib.parse` make it."""
+
+    def __repr__(self) -> str:
+        """In short, without values: orders, tokens and conditions may have some."""
+        sizes = [f"k={m.k}" for m in self.privacy.models if isinstance(m, KAnonymity)]
+        parts = [f"{len(self.attributes)} columns", self.kernel.type, *sizes]
+        return f"<Config: {', '.join(parts)}>"
+
+    __str__ = __repr__
 
     source: SourceSection
     attributes: dict[str, Attribute]

@@ -38,7 +38,7 @@ class GateVerdict:
         return f"{self.gate.text}: {self.figure.value:.4g}{of}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Evaluation:
     """The evaluation of a release.
 
@@ -51,6 +51,12 @@ class Evaluation:
     findings: Mapping[str, Findings]
     gates: tuple[GateVerdict, ...] = ()
     seconds: Mapping[str, float] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        n_figures, n_gates = sum(1 for _ in self.figures()), len(self.gates)
+        passed = f"; {sum(g.passed for g in self.gates)} of {n_gates} gates passed"
+        measures = ", ".join(self.findings) or "no measure"
+        return f"<Evaluation: {n_figures} figures of {measures}{passed if n_gates else ''}>"
 
     def figures(self) -> Iterator[tuple[str, Figure]]:
         """All figures with their measures."""

@@ -64,7 +64,7 @@ _ARGUMENTS = [f.name for f in fields(Arguments) if f.name != "sections"]
 GUESS_ROWS = 10_000
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Release:
     """A release that passed its audit.
 
@@ -105,9 +105,10 @@ class Release:
 
     @without_cause
     def report(self, path: str | Path | None = None) -> str:
-        """The page of the release, as HTML. It is private: it has exact counts and the seed.
+        """The page of the release, as HTML; with `path` it is written there, and that path comes
+        back. It is private: it has exact counts and the seed.
 
-        path: A file that gets the page, too. Only its owner can read it. A page of anonlib that is
+        path: A file that gets the page. Only its owner can read it. A page of anonlib that is
             there is replaced.
 
         Raises InputError if another file is there, or the page can't be written.
@@ -116,9 +117,10 @@ class Release:
         from anonlib.pages.output import replace_page
 
         page = render(self.record)
-        if path is not None:
-            replace_page(path, page)
-        return page
+        if path is None:
+            return page
+        replace_page(path, page)
+        return str(path)
 
     @without_cause
     def certificate(self, path: str | Path) -> None:

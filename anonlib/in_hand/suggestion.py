@@ -121,9 +121,10 @@ class Suggestion:
         return tuple(best)
 
     def report(self, path: str | Path | None = None) -> str:
-        """The page: loss against risk, the choices, all attempts. It is private.
+        """The page as HTML: loss against risk, the choices, all attempts; with `path` it is written
+        there, and that path comes back. It is private.
 
-        path: A file that gets the page, too. Only its owner can read it. A page of anonlib that is
+        path: A file that gets the page. Only its owner can read it. A page of anonlib that is
             there is replaced.
 
         Raises InputError if another file is there, or the page can't be written.
@@ -132,9 +133,10 @@ class Suggestion:
         from anonlib.pages.output import replace_page
 
         page = render_suggestion(self.choices, self.attempts, self.frontier, self.notes)
-        if path is not None:
-            replace_page(path, page)
-        return page
+        if path is None:
+            return page
+        replace_page(path, page)
+        return str(path)
 
     def to_dict(self) -> dict[str, Any]:
         """The figures, for JSON."""

@@ -25,7 +25,7 @@ class ColumnPlan:
     released_as: str  # e.g. "centroid (int)", "as it is (string)", "dropped", "pseudonym (string)"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class CheckResult:
     """A config resolved against its source; problems would have been raised."""
 
@@ -39,8 +39,12 @@ class CheckResult:
     n_nobody: int = 0  # rows without a person, which count for nobody
     review: tuple[str, ...] = ()  # fields that `init` has guessed and nobody has looked at
 
+    def __repr__(self) -> str:
+        parts = [f"{self.n_rows:,} rows", f"{len(self.columns)} columns", self.kernel, *self.models]
+        return f"<CheckResult: {', '.join(parts)}; notes: {len(self.notes)}>"
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, repr=False)
 class ReleaseResult:
     """One run's outcome: only figures and places, no data."""
 
@@ -70,6 +74,10 @@ class ReleaseResult:
     overview: "Findings | None" = None  # the distribution of every column, before and after
     auditable: bool = True  # whether persons can be counted in the table itself
     seconds: dict[str, float] = field(default_factory=dict)  # stage -> duration
+
+    def __repr__(self) -> str:
+        rows = f"{self.n_rows_in:,} rows in, {self.n_rows_out:,} out"
+        return f"<ReleaseResult: {self.outcome}, {rows}; run {self.run_id}>"
 
     @property
     def already_done(self) -> bool:

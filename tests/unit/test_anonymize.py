@@ -440,7 +440,8 @@ def test_what_it_writes(tmp_path: Path) -> None:
     found.to_parquet(tmp_path / "t.parquet")
     assert pd.read_parquet(tmp_path / "t.parquet").equals(found.table)
     found.to_delta(tmp_path / "delta")
-    page = found.report(tmp_path / "page.html")
+    assert found.report(tmp_path / "page.html") == str(tmp_path / "page.html")
+    page = found.report()
     assert "Release in memory" in page
     assert "holds" in page
     assert (tmp_path / "page.html").read_text() == page
@@ -459,9 +460,9 @@ def test_a_page_replaces_only_a_page(tmp_path: Path) -> None:
     """A notebook's cell runs again and again."""
     found, place = released(people()), tmp_path / "page.html"
     found.report(place)
-    page = found.report(place).replace("Release in memory", "An older one")
-    place.write_text(page)
-    assert "An older one" not in found.report(place) == place.read_text()
+    place.write_text(found.report().replace("Release in memory", "An older one"))
+    found.report(place)
+    assert "An older one" not in found.report() == place.read_text()
     assert place.stat().st_mode & 0o777 == 0o600
     for other in ("<html>mine</html>", ""):
         place.write_text(other)
@@ -480,6 +481,32 @@ def test_how_it_shows_itself() -> None:
         assert "400 in" in text
         assert "Aberdeen" not in text
         assert "Person" not in text
+    order = {"illness": {"role": "sensitive", "order": ["flu", "cold", "none"]}}
+    data = people()[["age", "illness"]]
+    given = {
+        "attributes": {"age": {"role": "quasi_identifier", "scale": "continuous"}, **order},
+        "one_row_per_person": True,
+        "privacy": {
+            "models": [
+                {"type": "k_anonymity", "k": 4},
+                {"type": "t_closeness", "t": 0.5, "distance": "ordered"},
+            ]
+        },
+        "evaluate": {"measures": ["uniqueness"]},
+    }
+    made = anonlib.anonymize(data, given)
+    assert repr(made.config) == str(made.config) == "<Config: 2 columns, mdav, k=4>"
+    assert re.fullmatch(r"<Evaluation: \d+ figures of uniqueness>", repr(made.evaluation))
+    measured = anonlib.evaluate(made.config, released=made.table, source=data)
+    shown = r"<ReleaseResult: evaluated, 400 rows in, 400 out; run in-memory-\w+>"
+    assert re.fullmatch(shown, repr(measured))
+
+
+def test_releases_are_compared_by_identity() -> None:
+    """Tables have no plain answer to `==`."""
+    one, two = released(people()), released(people())
+    assert one != two
+    assert len({one, two}) == 2
 
 
 def test_without_spark() -> None:

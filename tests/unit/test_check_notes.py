@@ -3,6 +3,7 @@
 from anonlib.config.reading import parse
 from anonlib.config.summary import note_seed
 from anonlib.pipeline import _note_persons
+from anonlib.run.result import CheckResult
 from tests.unit.test_config import GOOD
 
 
@@ -18,3 +19,8 @@ def test_a_seed_that_nobody_drew() -> None:
 def test_persons_that_are_declared() -> None:
     (note,) = _note_persons(True)
     assert note.startswith("one_row_per_person is declared")
+
+
+def test_a_check_shows_itself_in_a_line() -> None:
+    found = CheckResult(1_200, (), ("k_anonymity k=5",), "mdav", "kmeans", ("a note",))
+    assert repr(found) == "<CheckResult: 1,200 rows, 0 columns, mdav, k_anonymity k=5; notes: 1>"

@@ -111,7 +111,8 @@ def test_a_sample_has_whole_persons() -> None:
 def test_its_page_and_how_it_shows_itself(tmp_path: Path) -> None:
     found = suggested(kernels=["mondrian", "peel"])
     for _ in range(2):  # a page replaces itself
-        assert found.report(tmp_path / "tried.html") == (tmp_path / "tried.html").read_text()
+        assert found.report(tmp_path / "tried.html") == str(tmp_path / "tried.html")
+    assert (tmp_path / "tried.html").read_text() == found.report()
     for text in (found.report(), repr(found), found._repr_html_()):
         assert "least loss" in text.lower()
         assert "Aberdeen" not in text
