@@ -128,7 +128,8 @@ def _pair(first: RowNumbers, second: RowNumbers) -> RowNumbers:
 def _number(array: pa.Array, form: Form, *, is_set: bool = False) -> RowNumbers:
     dtype = array.type
     if types.is_dictionary(dtype):
-        return _number(array.dictionary_decode(), form, is_set=is_set)
+        # Not `dictionary_decode`: Arrow can take no views of texts, which polars gives.
+        return _number(_plain(array.dictionary).take(array.indices), form, is_set=is_set)
     if types.is_null(dtype):
         return RowNumbers(np.zeros(len(array), np.int64), 1, array[:0])
     if types.is_struct(dtype):

@@ -49,6 +49,7 @@ from anonlib.local.frames import (
 )
 from anonlib.local.limits import find_accounts, find_unsupported
 from anonlib.run.promise import make_promise
+from anonlib.table.schema import Column
 from anonlib.text import count_noun
 
 if TYPE_CHECKING:
@@ -70,7 +71,8 @@ class Release:
 
     Attributes:
         table: The released rows, in a random order: of pandas or polars, if that came in, else an
-            Arrow table. Of a Spark DataFrame it is the published Delta table.
+            Arrow table. Columns have the types that came in, if they are released as values, and
+            no categories that no row has. Of a Spark DataFrame it is the published Delta table.
         audit: The audit's report: a verdict for each privacy model.
         losses: By metric: the information that was lost; None if it is not defined.
         risk: By name: how likely persons are found again, from 0 to 1. With a `unit` only the
@@ -189,7 +191,13 @@ class Release:
     def _rows(self) -> pa.Table:
         if is_of_spark(self.table):
             raise InputError("the release is a Delta table already: release.path in its config")
-        return to_arrow(self.table, list_names(self.table))
+        from anonlib.local.rows import to_plain_type
+
+        rows = to_arrow(self.table, list_names(self.table))
+        # Not in types of pandas or polars, such as categories: Spark and Delta have none.
+        return pa.table(
+            {name: to_plain_type(name, rows.column(name)) for name in rows.schema.names}
+        )
 
     def __repr__(self) -> str:
         return "\n".join(["Release:", *[f"  {name}: {text}" for name, text in self._lines()]])
@@ -566,9 +574,15 @@ def _release_in_memory(
     record["overview"] = asdict(overview)
     record["evaluation"] = evaluation and evaluation.to_dict()
     risk = _value_risk(report, config)
-    table = like(released, data)
+    table = like(released, data, [c.name for c in schema.released if _keeps_type(c)])
     record["table_digest"] = digest_in_memory(to_arrow(table, list_names(table))).text
     return Release(table, report, release.losses, risk, notes, config, record, evaluation)
+
+
+def _keeps_type(column: Column) -> bool:
+    """Whether a column is released as values of its own kind: not as intervals, sets or nodes."""
+    form = "value" if column.recoder is None else column.recoder.releases
+    return form == "value" and not column.pseudonym and column.released_type == column.type
 
 
 def _note(rows: "Rows", config: Config) -> Iterator[str]:

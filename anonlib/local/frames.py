@@ -87,13 +87,57 @@ def is_of_spark(data: Any) -> bool:
     return type(data).__module__.partition(".")[0] == "pyspark"
 
 
-def like(table: pa.Table, data: Any) -> Any:
-    """An Arrow table as a table of the type of `data`: of pandas or polars; else an Arrow table."""
+def like(table: pa.Table, data: Any, names: Collection[str] = ()) -> Any:
+    """An Arrow table as a table of the type of `data`: of pandas or polars; else an Arrow table.
+
+    names: Columns that get the type that they have in `data`, if all their values fit. Categories
+        that no row has are left out: they are values of rows that are not released.
+    """
     if _is_of("pandas", data):
-        return _to_pandas(table)
+        frame = _to_pandas(table)
+        for name in names:
+            frame[name] = _cast_in_pandas(frame[name], data[name].dtype, table.column(name))
+        return frame
     if _is_of("polars", data):
-        return sys.modules["polars"].from_arrow(table)
+        frame = sys.modules["polars"].from_arrow(table)
+        cast = [_cast_in_polars(frame[name], data.schema[name]) for name in names]
+        return frame.with_columns(cast)
     return table
+
+
+def _cast_in_pandas(column: Any, dtype: Any, values: pa.ChunkedArray) -> Any:
+    """A column of pandas in a type of pandas; as it is if its values are others then."""
+    import pandas as pd
+
+    if dtype in (column.dtype, object):
+        return column
+    if isinstance(dtype, pd.CategoricalDtype):
+        there = dtype.categories[dtype.categories.isin(column.dropna())]
+        if not dtype.ordered:  # perhaps they stand in the order of the source's rows
+            there = there.sort_values()
+        dtype = pd.CategoricalDtype(there, dtype.ordered)
+    try:
+        cast = column.astype(dtype)
+        back = pa.chunked_array([pa.Array.from_pandas(cast).cast(values.type)])
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        return column
+    return cast if back.equals(values) else column
+
+
+def _cast_in_polars(column: Any, dtype: Any) -> Any:
+    """A column of polars in a type of polars; as it is if its values are others then."""
+    polars = sys.modules["polars"]
+    if column.dtype == dtype:
+        return column
+    try:
+        if isinstance(dtype, polars.Enum):
+            there = {*column.unique()}
+            dtype = polars.Enum([each for each in dtype.categories if each in there])
+        cast = column.cast(dtype)
+        back = cast.cast(column.dtype)
+    except polars.exceptions.PolarsError:
+        return column
+    return cast if back.equals(column, null_equal=True) else column
 
 
 def _is_of(library: str, data: Any) -> bool:

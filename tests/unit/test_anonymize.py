@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import yaml
 
@@ -21,6 +22,7 @@ from anonlib.auditing import AuditReport
 from anonlib.cli import main
 from anonlib.errors import AuditError, ConfigError, InfeasibleError, InputError
 from anonlib.in_hand import Release
+from anonlib.local.table_digest import digest_in_memory
 from anonlib.table.columns import key_values
 from tests.support import data_dir
 from tests.texts import ROOT, fenced
@@ -532,6 +534,45 @@ def test_columns_that_are_not_released_may_be_anything() -> None:
     assert len(released(wide).table) == 400
 
 
+def test_types_that_pandas_and_polars_have_of_their_own(tmp_path: Path) -> None:
+    """They come back, without what no released row has. The file is as without them."""
+    data = people()
+    towns = ["Nowhere", "Cork", "Bonn", "Aberdeen"]
+    ill = data["illness"].mask(data.index % 7 == 0)
+    years = data["age"].mask(data.index % 50 == 0)
+    pandas = data.assign(
+        city=pd.Categorical(data["city"], towns, ordered=True),
+        illness=ill.astype("string"),
+        age=years.astype("Int64"),
+        row=data["row"].astype("uint16"),
+        floor=pd.array([1, 2] * 200, "UInt8"),
+    )
+    polars = (
+        pl.from_pandas(pandas)
+        .cast({"city": pl.String})
+        .cast({"city": pl.Enum(towns), "illness": pl.Categorical, "age": pl.UInt16})
+    )
+    for frame in (pandas, polars):
+        both = {"sensitive": ["illness", "floor"]}
+        found = released(frame, **both, recode={"columns": {"age": "median"}})
+        table = found.table
+        for name in ("age", "illness", "floor"):
+            assert table[name].dtype == frame[name].dtype, name
+        city = table["city"].dtype
+        assert [*city.categories] == towns[1:]
+        assert isinstance(city, pl.Enum) or city.ordered
+        file = tmp_path / f"{type(frame).__module__[:6]}.parquet"
+        found.to_parquet(file)
+        assert pq.read_schema(file).field("city").type == pa.string()
+        assert pq.read_schema(file).field("floor").type == pa.int16()
+        assert anonlib.audit(table, found.config).sizes == found.audit.sizes
+        assert digest_in_memory(pq.read_table(file)).text == found.record["table_digest"]
+        recode = {"columns": {"city": "set", "age": "interval"}}
+        sets = released(frame, recode=recode).table
+        assert sets["city"].dtype != frame["city"].dtype
+        assert sets["age"].dtype != frame["age"].dtype
+
+
 def test_categories() -> None:
     data = people().assign(city=pd.Categorical(people()["city"], ["Cork", "Bonn", "Aberdeen", "?"]))
     plain = released(people()).table
@@ -539,7 +580,9 @@ def test_categories() -> None:
         found = released(each).table
         frame = found if isinstance(found, pd.DataFrame) else found.to_pandas()
         assert sorted(frame["city"]) == sorted(plain["city"])
-        assert frame["city"].dtype == object  # no list of categories comes along
+        kept = [*frame["city"].dtype.categories]
+        assert sorted(kept) == ["Aberdeen", "Bonn", "Cork"]  # none that no row has
+        assert each is not data or kept == sorted(kept)
 
 
 def test_ordered_categories_in_chunks() -> None:
