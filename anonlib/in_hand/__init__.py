@@ -339,8 +339,9 @@ def suggest(
     partitioners: Sequence[str] = (),
     **arguments: Any,
 ) -> "Suggestion":
-    """Tries kernels and k on a sample of a table in hand, and suggests at most three configs: of
-    the least loss, a safer one, and a quicker one.
+    """Tries kernels and k on a sample of a table in hand, and suggests three configs: that of the
+    least loss, one of the next safer k, and the quickest at the same k; others where there is none.
+    If fewer than three attempts passed, there are fewer, and a note says so.
 
     Losses are of the sample. Those of the whole table are smaller. Nothing is released, so that no
     account of runs is kept.

@@ -30,8 +30,10 @@ OTHERS = ("mondrian", "mdav", "refine")
 N_BLOCKS, LEAST_BLOCK = 4, 100
 #: The rows that warm a kernel up.
 WARM_ROWS = 200
-#: What a choice may lose, as a multiple of the least loss at the k that was asked for.
-SAFER, FASTER = 1.5, 1.25
+#: How many configs are suggested, if as many attempts passed.
+N_CHOICES = 3
+#: How many times quicker an attempt is before it is called so: clocks waver.
+QUICKER = 1.1
 
 
 @dataclass(frozen=True)
@@ -100,7 +102,7 @@ class Suggestion:
 
     Attributes:
         config: The config that was given.
-        choices: At most three configs.
+        choices: Three configs; as many as attempts passed, if these are fewer.
         attempts: All attempts, in the order in which they were made.
         notes: How many rows and attempts there were.
     """
@@ -113,12 +115,7 @@ class Suggestion:
     @property
     def frontier(self) -> tuple[Attempt, ...]:
         """The attempts that no other one is better than in loss and in risk, by risk."""
-        done = [each for each in self.attempts if each.loss is not None]
-        best: list[Attempt] = []
-        for each in sorted(done, key=lambda a: (a.risk, a.loss)):
-            if not best or (each.loss or 0.0) < (best[-1].loss or 0.0):
-                best.append(each)
-        return tuple(best)
+        return tuple(_list_frontier(self.attempts))
 
     def report(self, path: str | Path | None = None) -> str:
         """The page as HTML: loss against risk, the choices, all attempts; with `path` it is written
@@ -207,9 +204,23 @@ def suggest_settings(
     choices = tuple(_choose(attempts, config.k))
     said = [f"{len(attempts)} of {len(candidates)} attempts, on {rows.table.num_rows:,} rows"]
     said += [f"{a.kernel}, k = {a.k}: {a.error}" for a in attempts if a.error]
-    if not choices:
-        said.append(f"no attempt with k = {config.k} has a loss: there is no choice")
+    said += _tell_lack(choices, attempts, config.k)
     return Suggestion(config, choices, tuple(attempts), (*said, *compared, *notes))
+
+
+def _tell_lack(choices: Sequence[Choice], attempts: Sequence[Attempt], k: int) -> Iterator[str]:
+    """What is said where there are fewer than three choices, or they have another k."""
+    if not choices:
+        yield "no attempt has a loss: there is no choice"
+        return
+    if choices[0].config.k != k:
+        yield f"no attempt with k = {k} has a loss: the choices have another k"
+    if len(choices) < N_CHOICES:
+        n = "1 attempt has" if len(choices) == 1 else f"{len(choices)} attempts have"
+        yield (
+            f"only {n} a loss, of {len(attempts)} that were made: so there are fewer than "
+            f"{N_CHOICES} choices; name more kernels or k, or give more seconds"
+        )
 
 
 def _choose_partitioner(
@@ -317,36 +328,89 @@ def _find_problems(rows: "Rows", config: Config) -> list[str]:
     return problems
 
 
+def _list_frontier(attempts: Sequence[Attempt]) -> Iterator[Attempt]:
+    """The attempts that no other one is better than in loss and in risk, by risk."""
+    least: float | None = None
+    done = [(each.risk, each.loss, each) for each in attempts if each.loss is not None]
+    for _, loss, each in sorted(done, key=lambda each: each[:2]):
+        if least is None or loss < least:
+            least = loss
+            yield each
+
+
 def _choose(attempts: Sequence[Attempt], k: int) -> Iterator[Choice]:
-    """The least loss and the quickest at the k that was asked for, and what is safer for little
-    loss."""
+    """The least loss at the k that was asked for, the next safer k, the quickest at the same k.
+    Where one of them is not there, others take its place, so that there are three."""
     done = [(each.loss, each) for each in attempts if each.loss is not None]
-    own = [(loss, each) for loss, each in done if each.k == k]
-    if not own:
+    if not done:
         return
-    least, best = min(own, key=lambda pair: pair[0])
+
+    def rank(pair: tuple[float, Attempt]) -> tuple[bool, int, float]:
+        """First the k that was asked for, then larger ones, which are safer, then smaller ones."""
+        return pair[1].k < k, abs(pair[1].k - k), pair[0]
+
+    order = [each for _, each in sorted(done, key=rank)]
+    best = order[0]
     yield Choice("least loss", f"{_describe(best)}.", best.config)
-    chosen = [best]
-    within = [each for loss, each in done if each.k >= k and loss <= SAFER * least]
-    safer = [each for each in within if each.risk < best.risk]
-    if safer:
-        safest = min(safer, key=lambda each: (each.risk, each.loss))
-        times = (safest.loss or 0.0) / least if least else 1.0
-        text = f"{_describe(safest)}; {times:.2g} times the least loss."
-        yield Choice("safer", text, safest.config)
-        chosen.append(safest)
-    quick = [each for loss, each in own if loss <= FASTER * least and each not in chosen]
-    faster = [each for each in quick if each.seconds < best.seconds / 2]
-    if faster:
-        fastest = min(faster, key=lambda each: each.seconds)
-        text = f"{_describe(fastest)}; {best.seconds / fastest.seconds:.2g} times as fast."
-        yield Choice("quicker", text, fastest.config)
+    safer, quicker = _find_safer(order, best), _find_quickest(order, best)
+    chosen = [("safer", safer)] if safer else []
+    chosen += [("quicker", quicker)] if quicker and quicker is not safer else []
+    named = (best, safer, quicker)
+    left = iter([each for each in order if not any(each is other for other in named)])
+    for name in ("another", "one more")[: N_CHOICES - 1 - len(chosen)]:
+        chosen += [(name, each) for each in [next(left, None)] if each]
+    for name, each in chosen:
+        yield Choice(name, f"{_describe(each)}; {_compare(each, best)}.", each.config)
+
+
+def _find_safer(order: Sequence[Attempt], best: Attempt) -> Attempt | None:
+    """The attempt of the next larger k that is on the frontier; if there is none, the first that
+    is safer at all."""
+    front = [*_list_frontier(order)]
+    larger = [each for each in front if each.k > best.k and each.risk < best.risk]
+    safer = [each for each in order if each.k >= best.k and each.risk < best.risk]
+    return min(larger, key=lambda each: (each.k, each.loss), default=next(iter(safer), None))
+
+
+def _find_quickest(order: Sequence[Attempt], best: Attempt) -> Attempt | None:
+    """The quickest attempt of the same k, if it is quicker than the best."""
+    same = [each for each in order if each.k == best.k]
+    quickest = min(same, key=lambda each: each.seconds)
+    return quickest if quickest.seconds * QUICKER < best.seconds else None
 
 
 def _describe(attempt: Attempt) -> str:
     found = "" if attempt.chance is None else f", mean chance to be found {attempt.chance:.3g}"
     lost = f", {attempt.n_suppressed:,} rows suppressed" if attempt.n_suppressed else ""
     return f"Kernel {attempt.kernel} with k = {attempt.k}: loss {attempt.loss:.3g}{found}{lost}"
+
+
+def _compare(attempt: Attempt, best: Attempt) -> str:
+    """What an attempt costs and gains against the first choice."""
+    loss, least = attempt.loss or 0.0, best.loss or 0.0
+    change = 100 * (loss / least - 1) if least else 0.0
+    if loss == least:
+        lost = "loses as much"
+    elif not least:
+        lost = f"loses {loss:.2g} more"
+    elif change >= 100:
+        lost = f"loses {loss / least:.2g} times as much"
+    else:
+        lost = f"loses {abs(change):.2g} % {'more' if change > 0 else 'less'}"
+    risk = "risk" if attempt.chance is not None else "1 / k"
+    told = (
+        _tell_ratio(best.seconds, attempt.seconds, "quicker", "slower", "as quick"),
+        lost,
+        f"{risk} {_tell_ratio(best.risk, attempt.risk, 'smaller', 'larger', 'the same')}",
+    )
+    return f"compared with the first: {', '.join(told)}"
+
+
+def _tell_ratio(first: float, other: float, less: str, more: str, same: str) -> str:
+    """How many times the other one is less or more than the first, as far as two digits tell it."""
+    low, high = sorted((first, other))
+    ratio = f"{high / low:.2g}" if low else "1"
+    return same if ratio == "1" else f"{ratio} times {less if other < first else more}"
 
 
 def require_kinds(seconds: Any, n_rows: Any, ks: Any, names: Mapping[str, Any]) -> None:

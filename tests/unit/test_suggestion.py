@@ -1,5 +1,6 @@
 """`anonlib.suggest`: what it tries, what it chooses, and its page."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,8 @@ import yaml
 
 import anonlib
 from anonlib.errors import ConfigError, InfeasibleError, InputError
-from anonlib.in_hand.suggestion import Suggestion
+from anonlib.in_hand import suggestion
+from anonlib.in_hand.suggestion import Attempt, Choice, Suggestion
 from anonlib.local.rows import Rows, sample_rows
 from anonlib.table.schema import Schema
 from tests.unit.test_anonymize import GIVEN, people
@@ -49,22 +51,93 @@ def test_an_attempt_is_what_its_config_makes() -> None:
         assert each.chance == release.risk["marketer"]
 
 
+def attempt_of(found: Suggestion, choice: Choice) -> Attempt:
+    return next(each for each in found.attempts if each.config is choice.config)
+
+
 def test_choices() -> None:
     found = suggested()
     own = [each for each in found.attempts if each.k == 5]
-    least = min(each.loss or 1.0 for each in own)
-    best, *others = found.choices
-    assert best.name == "least loss"
-    assert next(each.loss for each in own if each.config is best.config) == least
-    for choice in others:
-        chosen = next(each for each in found.attempts if each.config is choice.config)
-        assert choice.name in ("safer", "quicker")
-        if choice.name == "safer":
-            assert chosen.risk < min(each.risk for each in own if each.loss == least)
-            assert (chosen.loss or 1.0) <= 1.5 * least
-    table = anonlib.anonymize(people(600), best.config).table
+    assert [choice.name for choice in found.choices][:2] == ["least loss", "safer"]
+    best, safer, third = (attempt_of(found, choice) for choice in found.choices)
+    assert best.loss == min(each.loss or 1.0 for each in own)
+    # The next larger k, and none that another attempt is better than.
+    assert safer.k == 10
+    assert any(safer is each for each in found.frontier)
+    assert third.k == 5
+    assert len({id(each) for each in (best, safer, third)}) == 3
+    if found.choices[2].name == "quicker":
+        assert third.seconds == min(each.seconds for each in own)
+    for choice in found.choices[1:]:
+        assert choice.reason.count("compared with the first: ") == 1
+    table = anonlib.anonymize(people(600), found.choices[0].config).table
     assert table.groupby(["age", "wage", "city"]).size().min() >= 5
-    assert anonlib.parse(yaml.safe_load(best.config_yaml)) == best.config
+    assert anonlib.parse(yaml.safe_load(found.choices[0].config_yaml)) == found.choices[0].config
+
+
+def choose(monkeypatch: pytest.MonkeyPatch, *made: tuple[str, int, float, float, float]) -> Any:
+    """The suggestion where attempts have these figures: kernel, k, loss, chance, seconds."""
+    figures = {(kernel, k): rest for kernel, k, *rest in made}
+
+    def attempt(rows: Rows, each: Attempt) -> Attempt:
+        if (each.kernel, each.k) not in figures:
+            return replace(each, error="it failed")
+        loss, chance, seconds = figures[each.kernel, each.k]
+        return replace(each, loss=loss, chance=chance, seconds=seconds)
+
+    monkeypatch.setattr(suggestion, "_attempt", attempt)
+    return suggested(kernels=["mondrian", "refine"])
+
+
+def test_three_choices_and_what_they_cost(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = choose(
+        monkeypatch,
+        ("refine", 5, 0.1, 0.2, 4.0),
+        ("mdav", 5, 0.103, 0.25, 2.0),
+        ("mondrian", 5, 0.4, 0.2, 0.5),
+        ("refine", 10, 0.12, 0.1, 4.0),
+        ("mondrian", 10, 0.13, 0.1, 0.4),
+        ("refine", 20, 0.2, 0.05, 4.0),
+    )
+    assert [(c.name, c.reason.partition("; ")[2]) for c in found.choices] == [
+        ("least loss", ""),
+        (
+            "safer",
+            "compared with the first: as quick, loses 20 % more, risk 2 times smaller.",
+        ),
+        (
+            "quicker",
+            "compared with the first: 8 times quicker, loses 4 times as much, risk the same.",
+        ),
+    ]
+    assert [(c.config.kernel.type, c.config.k) for c in found.choices] == [
+        ("refine", 5),
+        ("refine", 10),
+        ("mondrian", 5),
+    ]
+
+
+def test_others_where_nothing_is_safer_or_quicker(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = choose(
+        monkeypatch,
+        ("mdav", 5, 0.1, 0.2, 1.0),
+        ("mondrian", 5, 0.11, 0.2, 1.05),
+        ("mdav", 3, 0.05, 0.3, 1.0),
+    )
+    assert [choice.name for choice in found.choices] == ["least loss", "another", "one more"]
+    assert [choice.config.k for choice in found.choices] == [5, 5, 3]
+    assert "loses 50 % less, risk 1.5 times larger." in found.choices[2].reason
+
+
+def test_fewer_than_three_attempts_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = choose(monkeypatch, ("mdav", 10, 0.0, 0.1, 1.0), ("refine", 3, 0.02, 0.3, 1.0))
+    assert [choice.config.k for choice in found.choices] == [10, 3]
+    assert "loses 0.02 more" in found.choices[1].reason
+    assert any("k = 5 has a loss: the choices have another k" in note for note in found.notes)
+    assert any("only 2 attempts have a loss, of 12 that" in note for note in found.notes)
+    whole = choose(monkeypatch, *[("mdav", k, 0.1, 1 / k, 1.0) for k in (5, 10, 20)])
+    assert len(whole.choices) == 3
+    assert not any("fewer than" in note for note in whole.notes)
 
 
 def test_the_frontier() -> None:
