@@ -154,5 +154,5 @@ def _try(
             partitioners=partitioners,
         )
     if args.page is not None:
-        write_page(args.page, found.report())
+        write_page(args.page, found.report(config=config))
     return found

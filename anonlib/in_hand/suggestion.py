@@ -117,19 +117,22 @@ class Suggestion:
         """The attempts that no other one is better than in loss and in risk, by risk."""
         return tuple(_list_frontier(self.attempts))
 
-    def report(self, path: str | Path | None = None) -> str:
+    def report(self, path: str | Path | None = None, config: Config | None = None) -> str:
         """The page as HTML: loss against risk, the choices, all attempts; with `path` it is written
         there, and that path comes back. It is private.
 
         path: A file that gets the page. Only its owner can read it. A page of anonlib that is
             there is replaced.
+        config: The config whose gates are drawn as lines; by default that of the suggestion.
 
         Raises InputError if another file is there, or the page can't be written.
         """
         from anonlib.pages.choices import render_suggestion
         from anonlib.pages.output import replace_page
 
-        page = render_suggestion(self.choices, self.attempts, self.frontier, self.notes)
+        page = render_suggestion(
+            self.choices, self.attempts, self.frontier, self.notes, config or self.config
+        )
         if path is None:
             return page
         replace_page(path, page)

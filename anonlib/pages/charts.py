@@ -180,7 +180,15 @@ def dots(title: str, table: Table) -> Chart:
 
 
 def lines(
-    title: str, series: Sequence[Line], table: Table, x_name: str, y_name: str, *, spread: str = ""
+    title: str,
+    series: Sequence[Line],
+    table: Table,
+    x_name: str,
+    y_name: str,
+    *,
+    spread: str = "",
+    across: Sequence[tuple[float, str]] = (),
+    tags: Sequence[tuple[float, float, str]] = (),
 ) -> Chart:
     """Lines over numbers, with their spreads as bands.
 
@@ -194,9 +202,11 @@ def lines(
         x_name: What the x axis is.
         y_name: What the y axis is; may be empty.
         spread: A sentence that explains the bands; may be empty.
+        across: Values of x at which a thin line stands, each with its label.
+        tags: Points with a label: x, y and the label.
     """
     drawn_lines = series[: len(LINES)]
-    x_all = [x for line in drawn_lines for x in line.x]
+    x_all = [*(x for line in drawn_lines for x in line.x), *(x for x, _ in across)]
 
     def draw(ax: Axes) -> None:
         for j, line in enumerate(drawn_lines):
@@ -207,6 +217,7 @@ def lines(
                 )
             marker = MARKERS[j][0] if len(line.x) <= 25 else None
             ax.plot(line.x, mean, color=LINES[j], marker=marker, markersize=5, **_stroke(j))
+        _annotate(ax, across, tags)
         if min(x_all, default=0) > 0 and max(x_all) >= 20 * min(x_all):
             ax.set_xscale("log")
             ax.minorticks_off()
@@ -229,6 +240,21 @@ def lines(
     legend = _legend([line.name for line in drawn_lines]) if len(series) > 1 else ()
     svg = drawing(label, _HEIGHT, draw)
     return Chart(title, _axes(y_name, x_name), svg, table, legend, " ".join(notes))
+
+
+def _annotate(
+    ax: Axes, across: Sequence[tuple[float, str]], tags: Sequence[tuple[float, float, str]]
+) -> None:
+    """Draws labelled lines across the x axis, and labels of points."""
+    for x, text in across:
+        ax.axvline(x, color=MUTED, linewidth=0.8)
+        high = ax.get_xaxis_transform()
+        ax.text(x, 1, f"{text} ", transform=high, rotation=90, ha="right", va="top", fontsize=9)
+    for i, (x, y, text) in enumerate(sorted(tags)):  # above and below in turn: they may be near
+        ax.plot([x], [y], "o", color=INK, markersize=9, fillstyle="none")
+        at, side = (0, 8 - 16 * (i % 2)), "top" if i % 2 else "bottom"
+        points = "offset points"
+        ax.annotate(text, (x, y), at, textcoords=points, ha="center", va=side, fontsize=9)
 
 
 def _stroke(j: int) -> dict[str, Any]:

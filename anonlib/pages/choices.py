@@ -1,15 +1,20 @@
 """The page of a suggestion: loss against risk, the choices, all attempts."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol
 
+from anonlib.auditing.report import THRESHOLD
+from anonlib.config.model import Config, Gate
 from anonlib.pages import render_explorer
 from anonlib.pages.charts import Table
-from anonlib.pages.explorer import Goal, make_explorer
+from anonlib.pages.explorer import BoundLine, Goal, make_explorer
 from anonlib.text import printable
 
+#: Whose the threshold is, in the few letters that a chart has room for.
+REGULATORS = "EMA/Health Canada"
 GOALS = (
     Goal("risk", "risk", risk=True),
+    Goal("largest", "largest chance to be found", risk=True),
     Goal("loss", "loss"),
     Goal("n_suppressed", "rows suppressed"),
     Goal("seconds", "seconds"),
@@ -55,6 +60,7 @@ def render_suggestion(
     attempts: Sequence[ShownAttempt],
     frontier: Sequence[ShownAttempt],
     notes: Sequence[str],
+    config: Config,
 ) -> str:
     """The page, as HTML. It is private: the figures are of the raw table.
 
@@ -63,6 +69,7 @@ def render_suggestion(
         attempts: All attempts.
         frontier: Those that no other is better than in loss and risk.
         notes: Sentences for the summary.
+        config: The config whose gates are drawn.
     """
     best = {id(each) for each in frontier}
     heads = ("kernel", "k", "risk", "loss", "frontier", "seconds", "error")
@@ -79,10 +86,54 @@ def render_suggestion(
         for a in attempts
     )
     table = Table("All attempts", heads, rows)
+    tags = {c.config_yaml: f"{i} {c.name}" for i, c in enumerate(choices, 1)}
     names = ("kernel", "k", "risk", "loss", "n_suppressed", "seconds", "sizes", "error")
-    given = [{n: getattr(a, n) for n in names} | {"config": a.config_yaml} for a in attempts]
-    explorer = make_explorer(given, {"kernel": "kernel", "k": "k"}, GOALS)
+    given = [
+        {name: getattr(a, name) for name in names}
+        | {
+            "largest": 1 / min(a.sizes) if a.sizes else None,
+            "config": a.config_yaml,
+            "tag": tags.get(a.config_yaml, ""),
+        }
+        for a in attempts
+    ]
+    gates = {gate: _find_risk(gate, config) for gate in config.gates}
+    bounds = [*_list_bounds(gates)]
+    explorer = make_explorer(given, {"kernel": "kernel", "k": "k"}, GOALS, bounds=bounds)
     note = "Risk is the mean chance to be found, or 1 / k with a unit; loss is the metric ncp."
+    note += (
+        f" {REGULATORS}: EMA Policy 0070 and Health Canada allow a chance of {THRESHOLD}; of a "
+        "release for the public they ask that the largest chance is within it."
+    )
+    if others := [gate.text for gate, goal in gates.items() if goal is None]:
+        note += f" Not in the chart, since attempts are not measured by it: {', '.join(others)}."
     return render_explorer(
         "suggestion.html", explorer, choices=choices, table=table, notes=notes, note=note
     )
+
+
+def _find_risk(gate: Gate, config: Config) -> str | None:
+    """The risk of the chart that a gate is about; None if it is about another figure."""
+    measures = () if config.evaluate is None else config.evaluate.measures
+    # Of a population that the source is a sample of, attempts know nothing.
+    whole = all(getattr(each, "population", None) is None for each in measures)
+    mean = ("prosecutor_mean", *(("marketer",) if whole else ()))
+    largest = ("prosecutor_max", *(("journalist_max",) if whole else ()))
+    measure, _, figure = gate.figure.partition(".")
+    if measure != "reidentification":
+        return None
+    if figure in largest:
+        return "risk" if config.unit else "largest"
+    return "risk" if figure in mean and not config.unit else None
+
+
+def _list_bounds(gates: Mapping[Gate, str | None]) -> Iterator[BoundLine]:
+    """The lines of the gates, and that of the threshold. Where both are one, it is a gate's."""
+    for gate, goal in gates.items():
+        for value, sign in ((gate.at_most, "≤"), (gate.at_least, "≥")):
+            if goal is not None and value is not None:
+                whose = f", {REGULATORS}" if value == THRESHOLD and sign == "≤" else ""
+                yield BoundLine(goal, value, f"gate {sign} {value:g}{whose}", sign == "≤")
+    for goal in (each.name for each in GOALS if each.risk):
+        if not any(g == goal and gate.at_most == THRESHOLD for gate, g in gates.items()):
+            yield BoundLine(goal, THRESHOLD, f"{THRESHOLD} {REGULATORS}")

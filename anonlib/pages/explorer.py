@@ -45,6 +45,23 @@ class Goal:
 
 
 @dataclass(frozen=True)
+class BoundLine:
+    """A bound on a risk, which is drawn as a line across its axis.
+
+    Attributes:
+        goal: The name of the risk.
+        value: The bound.
+        label: A few words that stand beside the line.
+        is_most: Whether it is the most that is allowed, else it is the least.
+    """
+
+    goal: str
+    value: float
+    label: str
+    is_most: bool = True
+
+
+@dataclass(frozen=True)
 class Dimension:
     """What was varied.
 
@@ -70,6 +87,7 @@ class Setting:
         sizes: Ranges of sizes of classes, and the share of rows in them.
         config: YAML.
         error: The error of the first row, if all rows have one.
+        tag: Its label in the chart, such as `1 least loss`; empty for most settings.
     """
 
     at: tuple[int, ...]
@@ -78,6 +96,7 @@ class Setting:
     sizes: tuple[tuple[str, float], ...]
     config: str
     error: str
+    tag: str
 
 
 @dataclass(frozen=True)
@@ -89,23 +108,31 @@ class Explorer:
         goals: The figures, risks first.
         settings: All settings.
         colour: The place of the axis whose values have colours; -1 for none.
+        bounds: Lines across the axes of risks.
     """
 
     axes: tuple[Dimension, ...]
     goals: tuple[Goal, ...]
     settings: tuple[Setting, ...]
     colour: int
+    bounds: tuple[BoundLine, ...] = ()
     marks: tuple[str, ...] = field(default=tuple(sign for _, sign in MARKERS), init=False)
 
     @property
     def data(self) -> Markup:
         """What the script reads, as JSON. No text in it can end its element."""
         known: dict[str, int] = {}
+        places = {goal.name: i for i, goal in enumerate(self.goals)}
         told = {
             "axes": [[axis.label, axis.values, axis.fences] for axis in self.axes],
             "goals": [[goal.label, goal.less, goal.risk] for goal in self.goals],
             "colour": self.colour,
             "marks": self.marks,
+            "bounds": [
+                [places[b.goal], b.value, printable(b.label), b.is_most]
+                for b in self.bounds
+                if b.goal in places
+            ],
             "settings": [
                 {
                     "at": each.at,
@@ -114,6 +141,7 @@ class Explorer:
                     "sizes": [(name, _round(share)) for name, share in each.sizes],
                     "yaml": _runs(each.config, known),
                     "error": each.error,
+                    "tag": each.tag,
                 }
                 for each in self.settings
             ],
@@ -161,7 +189,10 @@ class Explorer:
         )
         title = ", ".join(self.axes[i].values[group[0].at[i]] for i in fences)
         title = title or f"{utility.label} against {risk.label}".capitalize()
-        return lines(title, series, Table(title, heads, rows), risk.label, utility.label)
+        across = [(b.value, b.label) for b in self.bounds if b.goal == risk.name]
+        tags = [(p[0], p[1], s.tag) for p, s in zip(points, group, strict=True) if s.tag]
+        table = Table(title, heads, rows)
+        return lines(title, series, table, risk.label, utility.label, across=across, tags=tags)
 
 
 def find_frontier(points: Sequence[tuple[float, ...]], *, less: bool) -> list[int]:
@@ -184,15 +215,18 @@ def make_explorer(
     axes: Mapping[str, str],
     goals: Sequence[Goal],
     fences: Sequence[str] = (),
+    bounds: Sequence[BoundLine] = (),
 ) -> Explorer | None:
     """The explorer of rows; None unless several settings have a risk and a utility.
 
     Args:
         rows: One mapping per point: its keys are axes and names of goals, and optionally `sizes`
-            (by size of a class: the number of classes), `config` (YAML) and `error`.
+            (by size of a class: the number of classes), `config` (YAML), `error` and `tag` (a
+            label in the chart; the page opens on the first one).
         axes: By key: its name in words. Rows that agree on all axes are one setting.
         goals: The figures.
         fences: The axes whose values are not compared.
+        bounds: Lines across the axes of risks.
     """
     texts = {axis: [*dict.fromkeys(number(row.get(axis)) for row in rows)] for axis in axes}
     chosen = [axis for axis in axes if len(texts[axis]) > 1]
@@ -210,6 +244,7 @@ def make_explorer(
         tuple(there),
         tuple(_setting(at, group, there) for at, group in groups.items()),
         _find_colour(rows, chosen, fences),
+        tuple(bounds),
     )
 
 
@@ -242,6 +277,7 @@ def _setting(at: tuple[int, ...], rows: Sequence[Row], goals: Sequence[Goal]) ->
         tuple(_shares(sizes)),
         str(rows[0].get("config") or ""),
         "" if good else printable(str(rows[0].get("error"))),
+        next((printable(str(row["tag"])) for row in rows if row.get("tag")), ""),
     )
 
 

@@ -15,7 +15,8 @@ import pytest
 import yaml
 
 import anonlib
-from anonlib.in_hand.suggestion import Attempt
+from anonlib.config.model import Config
+from anonlib.in_hand.suggestion import Attempt, Choice
 from anonlib.pages import render_sweep
 from anonlib.pages.choices import render_suggestion
 from anonlib.pages.explorer import Goal, find_frontier, make_explorer
@@ -215,16 +216,97 @@ def test_a_page_of_500_trials_is_small() -> None:
     assert len(page(result).encode()) < 1_000_000
 
 
-def test_the_page_of_a_suggestion_is_the_same() -> None:
-    config = anonlib.parse(CONFIG)
+def suggestion_page(**config: Any) -> tuple[str, dict[str, Any], Config]:
+    """The page of four attempts and one that failed, its data and its config."""
+    given = anonlib.parse(CONFIG | config)
     attempts = [
-        Attempt(kernel, k, config, k / 100, 1 / k, 0, 1.0, {k: 30})
-        for kernel in ("mdav", "refine")
+        Attempt(
+            kernel,
+            k,
+            anonlib.parse(CONFIG | {"seed": 100 * i + k}),
+            k / 100,
+            0.9 / k,
+            0,
+            1.0,
+            {k: 3},
+        )
+        for i, kernel in enumerate(("mdav", "refine"), 1)
         for k in (5, 10)
     ]
-    failed = Attempt("mondrian", 5, config, error="the models can't hold")
-    data = data_of(render_suggestion((), [*attempts, failed], attempts[:2], ("4 attempts",)))
-    assert [label for label, *_ in data["goals"]] == ["risk", "loss", "rows suppressed", "seconds"]
+    failed = Attempt("mondrian", 5, anonlib.parse(CONFIG), error="the models can't hold")
+    choices = [
+        Choice("least loss", "It loses least.", attempts[2].config),
+        Choice("safer", "It is safer.", attempts[1].config),
+    ]
+    text = render_suggestion(choices, [*attempts, failed], attempts[:2], ("4 attempts",), given)
+    return text, data_of(text), attempts[0].config
+
+
+def test_the_page_of_a_suggestion_is_the_same() -> None:
+    _, data, config = suggestion_page()
+    assert [label for label, *_ in data["goals"]] == [
+        "risk",
+        "largest chance to be found",
+        "loss",
+        "rows suppressed",
+        "seconds",
+    ]
     assert [setting["error"] for setting in data["settings"]][-1] == "the models can't hold"
     assert data["settings"][0]["sizes"] == [["5–9", 1.0]]
+    assert [pair and pair[0] for pair in data["settings"][1]["figures"]][:3] == [0.09, 0.1, 0.1]
     assert anonlib.parse(yaml.safe_load(config_of(data, 0))) == config
+
+
+def test_choices_are_named_in_the_chart_of_a_suggestion() -> None:
+    text, data, _ = suggestion_page()
+    tags = [setting["tag"] for setting in data["settings"]]
+    assert tags == ["", "2 safer", "1 least loss", "", ""]
+    assert "<h3>1 Least loss</h3>" in text
+    still = text.split('<div id="explore-still">', 1)[1].split('<div id="explore-live"', 1)[0]
+    assert ">2 safer<" in still.replace("\n", "")
+    assert data_of(usual())["bounds"] == []
+
+
+def gate(figure: str, **bound: float) -> dict[str, Any]:
+    return {"figure": figure, **bound}
+
+
+@pytest.mark.parametrize(
+    ("gates", "bounds"),
+    [
+        (
+            [],
+            [[0, 0.09, "0.09 EMA/Health Canada", True], [1, 0.09, "0.09 EMA/Health Canada", True]],
+        ),
+        (
+            [
+                gate("reidentification.marketer", at_most=0.05),
+                gate("reidentification.prosecutor_max", at_most=0.09),
+                gate("disclosure.gain", at_most=0.3),
+            ],
+            [
+                [0, 0.05, "gate ≤ 0.05", True],
+                [1, 0.09, "gate ≤ 0.09, EMA/Health Canada", True],
+                [0, 0.09, "0.09 EMA/Health Canada", True],
+            ],
+        ),
+    ],
+)
+def test_gates_are_lines_in_the_chart_of_a_suggestion(
+    gates: list[dict[str, Any]], bounds: list[list[Any]]
+) -> None:
+    measures = ["reidentification", "disclosure"]
+    text, data, _ = suggestion_page(evaluate={"measures": measures}, gates=gates)
+    assert data["bounds"] == bounds
+    assert ("attempts are not measured by it: disclosure.gain at most 0.3." in text) == bool(gates)
+    still = text.split('<div id="explore-still">', 1)[1].split('<div id="explore-live"', 1)[0]
+    assert "EMA/Health Canada" in still
+
+
+def test_a_gate_on_a_larger_population_is_no_line() -> None:
+    """Attempts know nothing of the population, and its chances are smaller."""
+    measure = {"type": "reidentification", "population": 10_000}
+    gates = [gate("reidentification.marketer", at_most=0.01)]
+    text, data, _ = suggestion_page(evaluate={"measures": [measure]}, gates=gates)
+    assert [value for _, value, *_ in data["bounds"]] == [0.09, 0.09]
+    assert "attempts are not measured by it: reidentification.marketer at most 0.01." in text

@@ -13,6 +13,7 @@ import anonlib
 from anonlib.sweeps.results import page as page_of
 from tests.explored import swept
 from tests.support import skip_or_fail
+from tests.unit.test_explorer import suggestion_page
 
 pytestmark = pytest.mark.slow
 WIDTHS = (1280, 390)
@@ -188,3 +189,34 @@ def test_no_other_script_runs(browser: Any, file: Path, tmp_path: Path) -> None:
     assert visit.page.title() == "Sweep people"
     assert visit.text("explore-name") == "single, mdav, k 2"
     visit.context.close()
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_a_suggestion_opens_on_its_first_choice(browser: Any, tmp_path: Path, width: int) -> None:
+    """Choices have labels; bounds are lines whose labels are in the plot; it says which hold."""
+    gates = [{"figure": "reidentification.prosecutor_max", "at_most": 0.15}]
+    text, *_ = suggestion_page(evaluate={"measures": ["reidentification"]}, gates=gates)
+    path = tmp_path / "tried.html"
+    path.write_text(text, "utf-8")
+    visit = Visit(browser, path, width)
+    assert visit.fits()
+    assert visit.text("explore-name") == "refine, k 5 (1 least loss)"
+    assert "Outside: 0.09 EMA/Health Canada." in visit.text("explore-said")
+    asides = visit.page.locator("#explore-plot .aside")
+    assert asides.all_text_contents() == ["0.09 EMA/Health Canada", "1 least loss", "2 safer"]
+    visit.focus("explore-risk")
+    visit.page.keyboard.press("ArrowDown")
+    assert asides.first.text_content() == "0.09 EMA/Health Canada"
+    assert asides.nth(1).text_content() == "gate ≤ 0.15"
+    assert visit.page.locator("#explore-plot .bound").count() == 2
+    visit.focus("k")
+    visit.page.keyboard.press("ArrowDown")
+    assert "Within: gate ≤ 0.15." in visit.text("explore-said")
+    assert visit.page.evaluate(
+        """(() => { const plot = document.getElementById("explore-plot").getBoundingClientRect();
+          return [...document.querySelectorAll("#explore-plot .aside")].every((e) => {
+            const box = e.getBoundingClientRect();
+            return box.left >= plot.left - 1 && box.right <= plot.right + 1
+              && box.top >= plot.top - 1 && box.bottom <= plot.bottom + 1; }); })()"""
+    )
+    visit.close()

@@ -5,7 +5,8 @@
   const selects = [...document.querySelectorAll("#explore select[data-axis]")];
   const risk = one("explore-risk"), utility = one("explore-utility"), plot = one("explore-plot");
   const W = 360, H = 250, LEFT = 48, RIGHT = 350, TOP = 12, BOTTOM = 222;
-  let chosen = data.settings.find((each) => !each.error) || data.settings[0];
+  const named = data.settings.filter((each) => each.tag).sort((a, b) => (a.tag < b.tag ? -1 : 1));
+  let chosen = named[0] || data.settings.find((each) => !each.error) || data.settings[0];
 
   const number = (x, digits = 4) => (x !== 0 && Math.abs(x) < 1e-4 ? x.toExponential(1)
     : x.toLocaleString("en-US", { maximumSignificantDigits: digits }));
@@ -61,17 +62,50 @@
     return [place, ticks.filter(inside)];
   };
 
+  // The bounds on a figure: their value, label, and whether they are the most that is allowed.
+  const boundsOf = (goal) => data.bounds.filter(([i]) => i === goal).map(([, ...bound]) => bound);
+
+  // Lines of bounds, with labels along them: at the left, or at the right of a line that is near.
+  const drawBounds = (bounds, px) => {
+    let last = -Infinity;
+    for (const [value, label] of [...bounds].sort((a, b) => a[0] - b[0])) {
+      const x = px(value), right = x - 16 < Math.max(last, LEFT), at = right ? x + 11 : x - 4;
+      draw("line", { x1: x, x2: x, y1: TOP - 8, y2: BOTTOM, class: "bound" });
+      draw("text", { x: at, y: TOP - 6, class: "aside end", transform: `rotate(-90 ${at} ${TOP - 6})` }, label);
+      last = right ? at : x;
+    }
+  };
+
+  // Labels of the named settings, each where no other label is.
+  const drawTags = (settings, place) => {
+    const shown = named.filter((each) => settings.includes(each));
+    const full = shown.map(place).map(([x, y]) => [x - 9, x + 9, y + 4]);
+    for (const each of shown) {
+      const [x, y] = place(each), width = 5.8 * each.tag.length, middle = -width / 2, left = -width - 12;
+      draw("circle", { cx: x, cy: y, r: 8, class: "named" });
+      const spots = [[12, 4], [middle, -13], [middle, 20], [left, 4], [12, -11], [left, -11], [12, 18], [left, 18],
+        [middle, -26], [middle, 33]].map(([dx, dy]) => [x + dx, y + dy])
+        .filter(([from, base]) => from > LEFT && from + width < W && base > TOP && base < BOTTOM);
+      const free = spots.find(([from, base]) => full.every(([start, end, line]) =>
+        from > end || from + width < start || Math.abs(line - base) > 12)) || spots[0] || [LEFT, y];
+      full.push([free[0], free[0] + width, free[1]]);
+      draw("text", { x: free[0], y: free[1], class: "aside" }, each.tag);
+    }
+  };
+
   const plotAll = (settings, best) => {
     const x = +risk.value, y = +utility.value;
     plot.replaceChildren();
     if (!settings.length) return;
-    const [px, xs] = scale(settings.map((each) => mean(each, x)), LEFT, RIGHT);
+    const bounds = boundsOf(x);
+    const [px, xs] = scale([...settings.map((each) => mean(each, x)), ...bounds.map(([value]) => value)], LEFT, RIGHT);
     const [py, ys] = scale(settings.map((each) => mean(each, y)), BOTTOM, TOP);
     for (const tick of ys) {
       draw("line", { x1: LEFT, x2: RIGHT, y1: py(tick), y2: py(tick), class: "rule" });
       draw("text", { x: LEFT - 6, y: py(tick) + 4, class: "tick end" }, number(tick));
     }
     for (const tick of xs) draw("text", { x: px(tick), y: BOTTOM + 20, class: "tick middle" }, number(tick));
+    drawBounds(bounds, px);
     draw("polyline", { class: "frontier",
       points: best.map((each) => `${px(mean(each, x))},${py(mean(each, y))}`).join(" ") });
     for (const each of settings) {
@@ -80,6 +114,7 @@
         class: `point line-${i + 1}` }, data.marks[i]);
       point.addEventListener("click", () => choose(each));
     }
+    drawTags(settings, (each) => [px(mean(each, x)), py(mean(each, y))]);
     if (settings.includes(chosen)) {
       draw("circle", { cx: px(mean(chosen, x)), cy: py(mean(chosen, y)), r: 9, class: "ring" });
     }
@@ -114,13 +149,17 @@
     selects.forEach((select) => { select.value = chosen.at[+select.dataset.axis]; });
     one("explore-axes").textContent = `${y[0]} (${y[1] ? "less" : "more"} is better) by ${x[0]}`;
     plotAll(settings, best);
-    plot.setAttribute("aria-label", `${y[0]} by ${x[0]} of ${settings.length} settings, ${best.length} on the frontier`);
+    const bounds = boundsOf(+risk.value);
+    plot.setAttribute("aria-label", [`${y[0]} by ${x[0]} of ${settings.length} settings, ${best.length} on the frontier`,
+      ...bounds.map(([, label]) => `a line at ${label}`), ...named.map((each) => `${each.tag}: ${name(each)}`)].join("; "));
     const told = [+risk.value, +utility.value].filter((i) => chosen.figures[i])
       .map((i) => `${data.goals[i][0]} ${number(mean(chosen, i))}`);
-    one("explore-name").textContent = name(chosen);
+    one("explore-name").textContent = name(chosen) + (chosen.tag ? ` (${chosen.tag})` : "");
+    const held = chosen.figures[+risk.value] ? bounds.map(([value, label, most]) =>
+      ` ${(mean(chosen, +risk.value) <= value) === most ? "Within" : "Outside"}: ${label}.`) : [];
     one("explore-said").textContent = chosen.error ? `It failed: ${chosen.error}`
       : `${told.join(", ")}. ${place >= 0 ? "On the frontier: no other setting is better in both."
-        : "Not on the frontier: another setting is better in one, and no worse in the other."}`;
+        : "Not on the frontier: another setting is better in one, and no worse in the other."}${held.join("")}`;
     fill(one("explore-figures"), data.goals.map(([label], i) => (row) => {
       const [value, spread] = chosen.figures[i] || [null, null];
       cell(row, "th", label);
