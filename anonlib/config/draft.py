@@ -21,6 +21,9 @@ from anonlib.table.schema import Role, Scale
 from anonlib.text import MISSING_TOKENS, NUMBER_TOKENS, printable
 
 DEFAULT_MAX_CATEGORIES = 10_000
+#: Fewer values than this do not stand for the persons of a table: of fewer than two classes of
+#: the k that a draft has, nothing could be told apart.
+MIN_PERSONS = 20
 #: The most characters of a line of prose.
 WIDTH = 90
 #: How many columns that single out rows are named.
@@ -208,17 +211,20 @@ def _kept_hashes(profile: TableProfile, guesses: Mapping[str, Guess]) -> dict[st
 def _guess_persons(profile: TableProfile, guesses: Mapping[str, Guess]) -> Persons:
     identifiers = [c for c in profile.columns if guesses[c.name].role is Role.IDENTIFIER]
     numbered = sorted(identifiers, key=lambda c: not c.is_numbered)  # in the table's order
-    repeated = [c.name for c in numbered if c.names_person and _repeats(c)]
+    repeated = [c for c in numbered if c.names_person and _repeats(c)]
     unique = [c.name for c in numbered if c.unique]
     if repeated:
-        return Persons((repeated[0],), None, "it repeats, so a person seems to have several rows")
+        finest = max(repeated, key=lambda c: c.n_distinct)  # the first of equal ones
+        return Persons((finest.name,), None, "it repeats, so a person seems to have several rows")
     if unique:
         return Persons((), unique[0], "unique; does it stand for a person?")
     return Persons((), None, "")
 
 
 def _repeats(column: ColumnProfile) -> bool:
-    return column.n_present > 0 and not column.unique and column.distinct_share < 0.999
+    """Whether several rows have a value, and there are enough values to stand for persons."""
+    enough = column.n_distinct >= MIN_PERSONS
+    return enough and not column.unique and column.distinct_share < 0.999
 
 
 def _head(draft: Draft) -> list[str]:

@@ -129,8 +129,8 @@ def guess_role(column: ColumnProfile) -> Guess:
     are guessed by `draft`, since this needs all columns."""
     return (
         _unfit(column)
-        or _identifier(column)
         or _idle(column)
+        or _identifier(column)
         or _sensitive(column)
         or guess_scale(column)
     )

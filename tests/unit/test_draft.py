@@ -65,6 +65,9 @@ AGE = column("age", "int", 80)
         (column("annualIncome", "double", 5_000), "sensitive"),
         (column("diagnosis", distinct=1), "drop"),
         (column("one", "int", 1), "drop"),
+        (column("iban", distinct=1), "drop"),
+        (column("iban", distinct=1, kind="IBANs"), "drop"),
+        (column("customer id", "int", distinct=1), "drop"),
         (column("one", "int", 1, present=3), "quasi_identifier nominal"),
         (column("visited at", "int", 24, part="the hour of visit"), "drop"),
         (column("age", "int", 80), "quasi_identifier continuous"),
@@ -172,6 +175,15 @@ def test_repeated_person_is_a_unit(tmp_path: Path) -> None:
     config = loaded(table(*columns, AGE), tmp_path)
     assert config.unit == ("customer_id",)
     assert config.one_row_per_person is False
+
+
+def test_a_unit_has_enough_values_and_the_most(tmp_path: Path) -> None:
+    """Not a constant, nor a number of few values: classes of persons need more persons than k."""
+    one, few = column("iban", distinct=1), column("member no", distinct=7)
+    assert loaded(table(one, few, AGE), tmp_path).one_row_per_person is True
+    account, person = column("account no", distinct=300), column("customer id", distinct=900)
+    assert loaded(table(few, account, person, AGE), tmp_path).unit == ("customer id",)
+    assert loaded(table(person, account, AGE), tmp_path).unit == ("customer id",)
 
 
 def test_nobody_identified(tmp_path: Path) -> None:
