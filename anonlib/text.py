@@ -15,7 +15,11 @@ TEXT_TOKENS = {
     )
 }
 #: Numbers that may stand for a missing value in a column without other negative numbers.
-NUMBER_TOKENS = ("-9", "-99", "-999", "-9999", "-99999")
+NUMBERS_MISSING = (-9, -99, -999, -9999, -99999)
+#: The ways that these are written, the plain one first.
+NUMBER_TOKENS = tuple(f"{n}{end}" for end in ("", ".0", ".00") for n in NUMBERS_MISSING)
+#: Numbers that may stand for a missing value where no other number is near them.
+FAR_NUMBERS = (-1, 999, 9999, 99999)
 
 #: Texts of whole numbers. Casts alone accept too much: for Spark "1d" is a double, and a time is a
 #: date. These patterns mean the same in Java and Python.

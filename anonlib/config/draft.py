@@ -16,7 +16,7 @@ from anonlib.arrays import Ints
 from anonlib.config.guess import ColumnProfile, Guess, guess_role
 from anonlib.config.paths import relate
 from anonlib.config.places import overlap
-from anonlib.config.sketch import find_copies, find_sources, rank_singling, share_unique
+from anonlib.config.sketch import find_copies, find_equal, find_sources, rank_singling, share_unique
 from anonlib.table.schema import Role, Scale
 from anonlib.text import MISSING_TOKENS, NUMBER_TOKENS, printable
 
@@ -152,6 +152,7 @@ class Draft:
 def make_draft(profile: TableProfile) -> Draft:
     """Guesses a config for a table."""
     guesses = _guess_target(profile, {c.name: guess_role(c) for c in profile.columns})
+    _drop_equal(profile, guesses)
     for group in find_copies(_kept_hashes(profile, guesses)):
         kept = max(group, key=lambda name: guesses[name].role in (Role.SENSITIVE, Role.TARGET))
         for name in group:
@@ -201,6 +202,17 @@ def _guess_target(profile: TableProfile, guesses: dict[str, Guess]) -> dict[str,
             guess = Guess(Role.TARGET, None, "named like a label, few values")
             return {**guesses, column.name: guess}
     return guesses
+
+
+def _drop_equal(profile: TableProfile, guesses: dict[str, Guess]) -> None:
+    """Drops columns that equal another one in every row, and keeps the one that matters most."""
+    rank = {Role.IDENTIFIER: 2, Role.SENSITIVE: 1, Role.TARGET: 1}
+    hashes = {n: h for n, h in profile.hashes.items() if guesses[n].role is not Role.DROP}
+    for group in find_equal(hashes):
+        kept = max(group, key=lambda name: rank.get(guesses[name].role, 0))
+        for name in group:
+            if name != kept:
+                guesses[name] = Guess(Role.DROP, None, f"equals {scalar(kept)} in every row")
 
 
 def _kept_hashes(profile: TableProfile, guesses: Mapping[str, Guess]) -> dict[str, Ints]:
@@ -306,6 +318,9 @@ def explain_guess(draft: Draft, column: ColumnProfile) -> str:
     numbers = [token for token in column.tokens if token in NUMBER_TOKENS]
     if numbers and guess.role is Role.QUASI_IDENTIFIER:
         parts.append(f"make {', '.join(numbers)} null in the source, else it counts as a number")
+    if column.far and guess.role not in _HIDDEN:
+        numbers = [*column.far]
+        parts.append(f"does {' or '.join(numbers)} mean missing? Then make it null in the source")
     return printable(f"{guess.why} ({'; '.join(parts)})")
 
 

@@ -60,6 +60,8 @@ class ColumnProfile:
         kind: What most of its texts are, if they name or reach a person (`anonlib.config.direct`).
         tokens: By text of TEXT_TOKENS and NUMBER_TOKENS that may stand for a missing value: the
             rows of the sample. They count as missing here.
+        far: Numbers that may stand for a missing value since no others are near them, as texts.
+            They do not count as missing here.
         part: What of a date in another column it is, such as `the hour of visit`.
     """
 
@@ -71,6 +73,7 @@ class ColumnProfile:
     parses_as: str | None = None
     kind: str | None = None
     tokens: Mapping[str, int] = field(default_factory=dict)
+    far: tuple[str, ...] = ()
     part: str | None = None
 
     @property

@@ -22,12 +22,14 @@ from pyspark.sql.types import (
 from anonlib.arrays import Bools, Ints
 from anonlib.config.direct import count_kinds, list_texts, main_kind
 from anonlib.config.draft import scalar
-from anonlib.config.guess import MIN_UNIQUE, ColumnProfile
+from anonlib.config.guess import FEW, MIN_UNIQUE, ColumnProfile
 from anonlib.text import (
     DATE_TEXT,
     DECIMAL_TEXT,
+    FAR_NUMBERS,
     MISSING_TOKENS,
     NUMBER_TOKENS,
+    NUMBERS_MISSING,
     TEXT_TOKENS,
     TIME_TEXT,
     WHOLE_TEXT,
@@ -45,8 +47,14 @@ _TYPES = {"int": 1, "bigint": 2, "double": 4, "date": 8, "timestamp": 16}
 #: Texts that may mean a missing value, by their code less one. Numbers come last.
 _TOKENS = (*TEXT_TOKENS, *NUMBER_TOKENS)
 _FIRST_NUMBER = len(TEXT_TOKENS) + 1
-#: The code of other negative numbers.
-_NEGATIVE = -1
+#: Numbers that may mean one where no others are near, by their code less the first.
+_FIRST_FAR = len(_TOKENS) + 1
+#: The codes of other numbers: of negative ones, of those near -1, and of all others up to a third
+#: of 999, of 9999, of 99999. Those above, and what is no number, have the code 0.
+_NEGATIVE, _NEAR = -1, -2
+_THIRDS = {number / 3: _NEAR - i for i, number in enumerate(FAR_NUMBERS[1:], 1)}
+#: The code of numbers above all of these.
+_ABOVE = _NEAR - len(FAR_NUMBERS)
 #: What of a moment a column of numbers may be. Weekdays begin with Sunday or Monday, from 1 or 0.
 _PARTS: tuple[tuple[str, Callable[[Column], Column]], ...] = (
     ("year", F.year),
@@ -71,12 +79,14 @@ class _Traits(NamedTuple):
         hashes: int64[n]. A hash of each value; 0 where it is missing.
         present: bool[n].
         tokens: By token that may mean a missing value: its rows. These are not present.
+        far: As in ColumnProfile.
         parses_as: As in ColumnProfile.
     """
 
     hashes: Ints
     present: Bools
     tokens: dict[str, int]
+    far: tuple[str, ...]
     parses_as: str | None
 
     @property
@@ -118,6 +128,7 @@ def profile_columns(
             parses_as=seen[id].parses_as if id in seen else None,
             kind=kinds.get(id),
             tokens=seen[id].tokens if id in seen else {},
+            far=seen[id].far if id in seen else (),
             part=parts.get(id),
         )
         for id, type in types.items()
@@ -127,28 +138,40 @@ def profile_columns(
 
 def _fingerprints(types: Mapping[str, DataType]) -> Iterator[Column]:
     """Per column a hash (h) of its value, null where the value is missing; the code (t) of a token
-    that may mean a missing value, and for texts flags (f) of what they can be read as."""
+    that may mean a missing value, or of the size of a number; and for texts flags (f) of what they
+    can be read as."""
     for id, type in types.items():
         column = F.col(id)
         if isinstance(type, StringType):
             text = F.trim(column)
             present = column.isNotNull() & ~text.isin(*MISSING_TOKENS)
             code = F.array_position(F.array(*map(F.lit, _TOKENS)), F.lower(text)).cast("int")
-            negative = text.startswith("-") & text.rlike(DECIMAL_TEXT)
+            number = F.when(text.rlike(DECIMAL_TEXT), text.try_cast("double"))
             yield F.when(present, _flags(text)).alias(f"f{id}")
         elif not isinstance(type, ArrayType | MapType | StructType) and _hashable(type):
             present = column.isNotNull()
             if type.simpleString() in ("float", "double"):
                 present &= ~F.isnan(column)
-            code, negative = F.lit(0), F.lit(False)
+            code, number = F.lit(0), F.lit(None).cast("double")
             if isinstance(type, NumericType):
-                negative = column < 0
-                for i, token in enumerate(NUMBER_TOKENS):
-                    code = F.when(column == int(token), _FIRST_NUMBER + i).otherwise(code)
+                number = column.cast("double")
+                for i, token in enumerate(NUMBERS_MISSING):
+                    code = F.when(number == token, _FIRST_NUMBER + i).otherwise(code)
         else:
             continue
         yield F.when(present, F.xxhash64(column)).alias(f"h{id}")
-        yield F.when(code > 0, code).when(negative, _NEGATIVE).otherwise(0).alias(f"t{id}")
+        yield F.when(code > 0, code).otherwise(_size(number)).alias(f"t{id}")
+
+
+def _size(number: Column) -> Column:
+    """The code of a number by its size: that of a far number, of negative ones, and so on."""
+    code = F.when(number == FAR_NUMBERS[0], _FIRST_FAR)
+    for i, far in enumerate(FAR_NUMBERS[1:], 1):
+        code = code.when(number == far, _FIRST_FAR + i)
+    code = code.when(number < 0, _NEGATIVE).when(number < 1, _NEAR)
+    for third, size in _THIRDS.items():
+        code = code.when(number <= third, size)
+    return code.when(number.isNotNull(), _ABOVE).otherwise(0)
 
 
 def _hashable(type: DataType) -> bool:
@@ -184,8 +207,12 @@ def _look(sketch: pa.Table, id: str, type: DataType) -> _Traits:
         read_as = _parse_flags(flags)
         numeric = read_as in ("int", "bigint", "double")
     tokens = words
-    if numeric and not (code == _NEGATIVE).any():
-        tokens = code > 0
+    far: tuple[str, ...] = ()
+    if numeric:
+        far = _find_far({*code[present & ~words].tolist()}, hashes.filter(pa.array(present)))
+        refused = {_NEGATIVE, *([] if str(FAR_NUMBERS[0]) in far else [_FIRST_FAR])}
+        if not np.isin(code, [*refused]).any():
+            tokens = (code > 0) & (code < _FIRST_FAR)
     tokens = tokens & present
     n_of = np.bincount(code[tokens], minlength=len(_TOKENS) + 1)
     spelled = [*TEXT_TOKENS.values(), *NUMBER_TOKENS]
@@ -194,8 +221,32 @@ def _look(sketch: pa.Table, id: str, type: DataType) -> _Traits:
         hashes=np.where(present, hashes.fill_null(0).to_numpy(), 0),
         present=present,
         tokens={token: int(n) for token, n in zip(spelled, n_of[1:], strict=True) if n},
+        far=far,
         parses_as=read_as,
     )
+
+
+def _find_far(codes: set[int], values: pa.Array) -> tuple[str, ...]:
+    """The far numbers of a column that no other number is near.
+
+    Of -1 these are 0, parts of 1 and other negative numbers; and -1 among few values is a code as
+    the others are. Of 999 they are those above a third of it, and negative ones.
+
+    Args:
+        codes: The codes of its values.
+        values: Hashes of its values.
+    """
+    others = {code for code in codes if code < 0}
+    far = []
+    for i, number in enumerate(FAR_NUMBERS):
+        smaller = {_NEAR - j for j in range(i + 1)}
+        if number < 0:
+            is_far = not others & {_NEGATIVE, _NEAR} and len(values.unique()) > FEW + 1
+        else:
+            is_far = bool(others) and others <= smaller
+        if is_far and _FIRST_FAR + i in codes:
+            far.append(str(number))
+    return tuple(far)
 
 
 def _parse_flags(flags: "np.ndarray[tuple[int], np.dtype[np.int32]]") -> str | None:

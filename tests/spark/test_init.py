@@ -69,6 +69,27 @@ def test_csv(spark: SparkSession, people: Path) -> None:
     assert by_name["city, state"].n_distinct == 5
 
 
+def test_numbers_that_may_mean_a_missing_value(spark: SparkSession, tmp_path: Path) -> None:
+    """However they are written, but not where they are numbers as others are."""
+    lines = ["age,days,grade,pay,price,cost,mark"]
+    for i in range(300):
+        odd = i % 50 == 0
+        grade = "-999.0" if odd else f"{i % 90}.5"
+        lines.append(
+            f"{999 if odd else 18 + i % 60},{-1 if odd else 1 + i % 200},{grade},"
+            f"{99999 if odd else 1000 + 7 * i},{999 if odd else 600 + i},"
+            f"{-1 if odd else i % 40},{-1 if odd else 1 + i % 3}"
+        )
+    path = tmp_path / "people.csv"
+    path.write_text("\n".join(lines))
+    by_name = columns(seen(path))
+    far = {name: each.far for name, each in by_name.items() if each.far}
+    assert far == {"age": ("999",), "days": ("-1",), "pay": ("99999",)}
+    assert {n: each.tokens for n, each in by_name.items() if each.tokens} == {
+        "grade": {"-999.0": 6}
+    }
+
+
 def test_what_columns_say_of_each_other(spark: SparkSession, tmp_path: Path) -> None:
     lines = ["seen;seen hour;seen day;account;owner;pay;town;code"]
     for i in range(400):

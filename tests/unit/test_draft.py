@@ -217,6 +217,20 @@ def test_what_may_be_missing(tmp_path: Path) -> None:
     assert loaded(table(AGE), tmp_path).privacy.missing_tokens == ("?", "")
 
 
+def test_numbers_far_from_all_others_are_asked_about() -> None:
+    """They stay values: nothing but a question is in the draft."""
+    profile = table(
+        column("age", "int", 80, far=("999",)), column("salary", "int", 80, far=("-1",))
+    )
+    text = draft(profile)
+    assert text.count("mean missing? Then make it null in the source") == 2
+    assert "does 999 mean missing?" in text
+    assert "does -1 mean missing?" in text
+    assert "missing_tokens" not in text
+    hidden = table(AGE, column("customer id", "int", 900, far=("999",)))
+    assert "mean missing" not in draft(hidden)
+
+
 def test_a_token_stays_a_value_in_a_quasi_identifier_of_text() -> None:
     text = draft(table(AGE, column("city", tokens={"NA": 5}, present=N - 5)))
     assert "In other columns\n  # they stay values" in text
@@ -261,6 +275,26 @@ def test_columns_that_say_the_same(tmp_path: Path) -> None:
     assert "says the same as label" in text
     follows = [line for line in text.splitlines() if "follows from zip" in line]
     assert [line.split(":")[0] for line in follows] == ["  region"]
+
+
+def test_columns_that_are_equal(tmp_path: Path) -> None:
+    """Though no value repeats, and if one of them is an identifier."""
+    hashes = {name: np.arange(N) for name in ("weight", "mass")}
+    hashes |= {name: np.arange(N) // 3 for name in ("nr", "customer id", "height")}
+    hashes["height"] = hashes["height"][::-1].copy()
+    numbers = [column(name, "double", N if i < 2 else N // 3) for i, name in enumerate(hashes)]
+    profile = table(*numbers, hashes=hashes)
+    roles = {name: a.role.value for name, a in loaded(profile, tmp_path).attributes.items()}
+    quasi = "quasi_identifier"
+    assert roles == {
+        "weight": quasi,
+        "mass": "drop",
+        "nr": "drop",
+        "customer id": "identifier",
+        "height": quasi,
+    }
+    assert "equals weight in every row" in draft(profile)
+    assert 'equals "customer id" in every row' in draft(profile)
 
 
 def test_columns_that_single_out(tmp_path: Path) -> None:

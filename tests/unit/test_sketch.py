@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anonlib.config.sketch import find_copies, find_sources, rank_singling, share_unique
+from anonlib.config.sketch import find_copies, find_equal, find_sources, rank_singling, share_unique
 
 TABLES = st.integers(1, 40).flatmap(
     lambda n: st.lists(st.lists(st.integers(0, 5), min_size=n, max_size=n), min_size=1, max_size=4)
@@ -57,6 +57,13 @@ def test_sources_and_copies() -> None:
     assert find_sources(columns) == {"region": "town", "half": "region"}
     columns["region"][7] = 99
     assert "region" not in find_sources(columns)
+
+
+def test_equal_columns() -> None:
+    columns = {"a": np.arange(50), "b": np.arange(50)[::-1].copy(), "c": np.arange(50)}
+    columns |= {"one": np.ones(50, np.int64), "same": np.ones(50, np.int64)}
+    assert find_equal(columns) == [["a", "c"]]
+    assert find_equal({name: column[:9] for name, column in columns.items()}) == []
 
 
 @pytest.mark.parametrize(("n", "believed"), [(60, True), (12, False)])
