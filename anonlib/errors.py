@@ -30,6 +30,9 @@ _TEXTS = {
 }
 
 
+#: The fewest letters of which a known name may be the continuation.
+LEAST_PREFIX = 3
+
 #: What is said if Spark's JVM is gone: the process can't read or write any more.
 JVM_LOST = (
     "Spark's JVM died during the run: it was killed, or the machine had no memory left; run it "
@@ -220,9 +223,12 @@ def without_cause(verb: Callable[Arguments, Result]) -> Callable[Arguments, Resu
 
 
 def did_you_mean(name: object, known: Iterable[str]) -> str:
-    """`; did you mean X?` with the known name that is nearest to a name; empty if none is near."""
+    """`; did you mean X?` with the known name that is nearest to a name, or else that begins with
+    it; empty if there is none."""
     folded = {each.casefold(): each for each in known}
-    found = get_close_matches(str(name).casefold(), folded, 1)
+    text = str(name).casefold()
+    longer = [each for each in folded if len(text) >= LEAST_PREFIX and each.startswith(text)]
+    found = get_close_matches(text, folded, 1) or longer
     return f"; did you mean {folded[found[0]]}?" if found else ""
 
 

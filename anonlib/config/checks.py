@@ -687,10 +687,14 @@ def check_gates(
         if evaluate is None:
             yield Problem(where, "needs a measure; add `evaluate`")
         elif gate.figure not in measure_of:
+            near = did_you_mean(gate.figure, measure_of)
+            measure = gate.figure.partition(".")[0]
+            own = [name for name in measure_of if name.startswith(f"{measure}.")]
+            whose = f"{measure} has" if own else "they have"
             yield Problem(
                 f"{where}.figure",
-                "no measure under `evaluate` has this figure; they have: "
-                f"{', '.join(sorted(measure_of))}",
+                f"no measure under `evaluate` has this figure{near or ';'} {whose}: "
+                f"{', '.join(sorted(own or measure_of))}",
             )
         elif gate.of is not None:
             yield from _check_subject(measure_of[gate.figure], gate.of, attributes, f"{where}.of")

@@ -7,6 +7,8 @@ from pathlib import Path
 from posixpath import normpath
 from typing import Any
 
+from anonlib.errors import did_you_mean
+
 #: The beginning of a path that is relative to the working directory of the run.
 CWD = "cwd:"
 #: The fields that are paths, as keys from the root of a config. * is any key, or any index.
@@ -71,6 +73,18 @@ def from_shell(keys: tuple[str, ...], value: Any) -> Any:
 def relate(path: str, folder: Path) -> str:
     """A path that is relative to the working directory, for a config in another folder."""
     return path if not path or _ROOTED.match(path) else os.path.relpath(path, folder)
+
+
+def hint_at_file(path: str | Path) -> str:
+    """A hint at the file beside a missing one whose name is nearest; empty if none is near, and for
+    a place with a scheme such as s3a:."""
+    if re.match(r"[a-z][a-z0-9+.-]+:", str(path), re.IGNORECASE):
+        return ""
+    folder = Path(path).absolute().parent
+    try:
+        return did_you_mean(Path(path).name, [each.name for each in folder.iterdir()])
+    except OSError:
+        return ""
 
 
 def _map_paths(value: Any, keys: tuple[str, ...], change: Callable[[str], str]) -> Any:

@@ -16,7 +16,7 @@ from anonlib.config.checks import check_config
 from anonlib.config.environment import find_secret_variables, interpolate
 from anonlib.config.extension import guess_format
 from anonlib.config.model import NOT_A_NUMBER, Config, EvaluateSection, takes_number
-from anonlib.config.paths import locate, locate_all
+from anonlib.config.paths import hint_at_file, locate, locate_all
 from anonlib.config.policies import build_policy, list_policies
 from anonlib.config.yaml import MAX_BYTES, MAX_DEPTH, apply_override, check_sizes, read_yaml
 from anonlib.errors import (
@@ -150,7 +150,7 @@ def _read(path: str | Path, what: str) -> Any:
             data = file.read(MAX_BYTES + 1)
         text = data.decode("utf-8-sig")
     except (OSError, ValueError) as error:
-        hint = _name_near(Path(path)) if isinstance(error, FileNotFoundError) else ""
+        hint = hint_at_file(path) if isinstance(error, FileNotFoundError) else ""
         raise InputError(f"{what} {path}: can't be read ({_reason(error)}){hint}") from None
     if len(data) > MAX_BYTES:
         raise InputError(f"{what} {path}: larger than {MAX_BYTES:,} bytes")
@@ -227,14 +227,6 @@ def build_config(tree: dict[str, Any], folder: Path | None, problems: list[Probl
 
 def _reason(error: Exception) -> str:
     return error.strerror or "I/O error" if isinstance(error, OSError) else "not UTF-8 text"
-
-
-def _name_near(path: Path) -> str:
-    """A hint at the file beside a missing one whose name is nearest."""
-    try:
-        return did_you_mean(path.name, [each.name for each in path.absolute().parent.iterdir()])
-    except OSError:
-        return ""
 
 
 def copy_tree(value: object, where: str, problems: list[Problem], depth: int = 0) -> Any:

@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import reduce
+from pathlib import Path
 
 import pyarrow as pa
 from pyspark import StorageLevel
@@ -16,6 +17,7 @@ from anonlib.auditing.canonical import BLANKS
 from anonlib.config.checks import FILES
 from anonlib.config.keys import read_secret_options
 from anonlib.config.model import RESERVED_PREFIX, Attribute, Config, SourceSection
+from anonlib.config.paths import hint_at_file, locate
 from anonlib.config.places import has_scheme, lies_in, private_places
 from anonlib.config.resolve import find_ordered_columns, resolve
 from anonlib.config.summary import bare
@@ -411,9 +413,7 @@ def _explain_absence(source: SourceSection) -> Iterator[None]:
     else:
         return
     if text == "source: no such file" and source.path is not None:
-        rule = "a relative path begins at the folder of the config, after cwd: where the run starts"
-        hint = "" if has_scheme(source.path) else f" ({rule})"
-        text = f"source.path: no such file: {bare(source.path)}{hint}"
+        text = describe_absence(source.path)
     elif text == "source: Spark knows no such format":
         known = (*FILES, "jdbc", "table", "generator")
         text = (
@@ -422,6 +422,18 @@ def _explain_absence(source: SourceSection) -> Iterator[None]:
             "jars in spark.jars"
         )
     raise InputError(text)
+
+
+def describe_absence(path: str) -> str:
+    """What is said of a source's path where no file is: the place that was looked at, and the file
+    there whose name is nearest."""
+    if has_scheme(path):
+        return f"source.path: no such file: {bare(path)}"
+    rule = (
+        "a path in a config is relative to the folder of the config; after `cwd:`, in --set and in "
+        "a dict it is relative to the working directory"
+    )
+    return f"source.path: no such file: {bare(locate(path, Path()))}{hint_at_file(path)} ({rule})"
 
 
 def find_version(spark: SparkSession, source: SourceSection) -> int | None:

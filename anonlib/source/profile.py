@@ -13,6 +13,7 @@ from anonlib.config.draft import TableProfile
 from anonlib.config.extension import guess_format
 from anonlib.config.keys import read_secret_options
 from anonlib.config.model import SourceSection
+from anonlib.config.paths import hint_at_file
 from anonlib.errors import InputError
 from anonlib.progress import Progress
 from anonlib.source.fingerprint import profile_columns
@@ -121,7 +122,7 @@ def _format(storage: Storage, source: str) -> str | None:
     if any(c in source for c in "*?[{"):
         return guess_format(source)
     if not storage.exists(storage.root):
-        raise InputError(f"{source}: no such file or folder")
+        raise InputError(f"{source}: no such file or folder{hint_at_file(source)}")
     names = storage.listed(storage.root)
     if "_delta_log" in names:
         return "delta"

@@ -100,6 +100,23 @@ def test_problems_of_gates_and_measures(monkeypatch: pytest.MonkeyPatch) -> None
         config(gates=[{"figure": "risk.share", "at_most": 1}])
 
 
+@pytest.mark.parametrize(
+    ("figure", "text"),
+    [
+        ("disclosure.gian", "has this figure; did you mean disclosure.gain? disclosure has: dis"),
+        ("disclosur.gain", "has this figure; did you mean disclosure.gain? they have: "),
+        ("queries.x", "has this figure; they have: disclosure."),
+    ],
+)
+def test_a_figure_that_is_nearly_there(figure: str, text: str) -> None:
+    measures = ["disclosure", "reidentification"]
+    with pytest.raises(ConfigError) as caught:
+        config(evaluate={"measures": measures}, gates=[{"figure": figure, "at_most": 1}])
+    (problem,) = caught.value.problems
+    assert text in problem.text
+    assert ("reidentification." in problem.text) == ("they have" in problem.text)
+
+
 @pytest.mark.parametrize("verb", [anonlib.release, pipeline.check])
 def test_no_release_has_gates_on_what_is_found_after_it(verb: Any) -> None:
     late = config(

@@ -367,6 +367,7 @@ def test_files_and_names(tmp_path: Path) -> None:
     assert parse(yaml.safe_load(format_config(config))).policy == config.policy
     for policy, said in (
         ("ema-70", "unknown policy; did you mean ema-0070?"),
+        ("hipaa", "unknown policy; did you mean hipaa-safe-harbor?"),
         ("no.yaml", "can't be read (No such file or directory)"),
     ):
         with pytest.raises(ConfigError, match="policy") as caught:
