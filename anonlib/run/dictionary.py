@@ -2,7 +2,7 @@
 values and figures mean. It says nothing that the manifest does not have."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from anonlib import registry
@@ -18,6 +18,13 @@ _ROLES = {
     "target": "as in the source; what models are to predict",
     "insensitive": "as in the source",
     "identifier": "a pseudonym: a keyed hash, which nobody can compute without the key",
+}
+#: By model: what its number means to a reader.
+_LETTERS = {
+    "k_anonymity": "k: who looks for a person finds k persons or more that fit equally well.",
+    "l_diversity": "l: who knows the class of a person has l values or more to choose from.",
+    "t_closeness": "t: 0 if each class is distributed as the whole table, and tells no more of its "
+    "persons than the table does; up to 1 the more it differs.",
 }
 #: By form of a released column: how to read it.
 _FORMS = {
@@ -51,6 +58,7 @@ def write_dictionary(manifest: Mapping[str, Any]) -> str:
             "A null was missing in the source, or was coarsened to nothing: the recoder of its",
             "column, above, says when.",
             "",
+            *_describe_missing(columns),
             *_describe_nodes(manifest.get("hierarchies", {})),
             "## Privacy models",
             "",
@@ -66,6 +74,23 @@ def write_dictionary(manifest: Mapping[str, Any]) -> str:
             "",
         ]
     )
+
+
+def _describe_missing(columns: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """The texts that count as missing, by column; empty if there are none."""
+    rows = []
+    for column in columns:
+        if missing := column.get("missing"):
+            texts = [f'"{text}"' if text else "an empty text" for text in missing["texts"]]
+            n = missing["n_others"]
+            more = [f"{n} more that the config names"] if n else []
+            rows.append((column["name"], ", ".join([*texts, *more])))
+    if rows:
+        yield "These texts count as missing, too, where the source has them. A column that is as in"
+        yield "the source keeps them, unless it is read as numbers or dates: then it has nulls."
+        yield ""
+        yield from _table(("column", "texts that mean a missing value"), rows)
+        yield ""
 
 
 def _count_rows(n_released: int, n_left_out: str) -> str:
@@ -122,7 +147,8 @@ def _describe_models(verdicts: list[Mapping[str, Any]]) -> Iterator[tuple[str, s
     known = registry.plugins("privacy model")
     for verdict in verdicts:
         plugin = known.get(re.split(r"[^a-z_]", verdict["model"])[0])
-        yield verdict["model"], "" if plugin is None else _explain(plugin)
+        letter = _LETTERS.get("" if plugin is None else plugin.type, "")
+        yield verdict["model"], "" if plugin is None else f"{_explain(plugin)} {letter}".strip()
 
 
 def _describe_losses(losses: Mapping[str, float | None]) -> Iterator[tuple[str, str, str]]:
@@ -133,8 +159,10 @@ def _describe_losses(losses: Mapping[str, float | None]) -> Iterator[tuple[str, 
 
 
 def _explain(plugin: type[registry.Plugin]) -> str:
-    """What a plug-in is, in words: without names of the source in brackets, and without marks."""
-    return re.sub(r" \(`[A-Z]\w*\.\w+`\)", "", first_paragraph(plugin)).replace("`", "")
+    """What a plug-in is, in words: without names of the source in brackets, and without marks. What
+    the source calls a cell, readers know as a class."""
+    text = re.sub(r" \(`[A-Z]\w*\.\w+`\)", "", first_paragraph(plugin)).replace("`", "")
+    return re.sub(r"\b([Cc])ell(s?)\b", lambda m: f"{m[1]}lass{'es' if m[2] else ''}", text)
 
 
 def _table(head: tuple[str, ...], rows: Any) -> Iterator[str]:

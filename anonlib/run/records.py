@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from anonlib.config.model import Attribute, Config, RecodeSection, ReleaseSection
+from anonlib.config.model import Config, ReleaseSection
 from anonlib.config.summary import bare, digest_config, software, summarize_config, summarize_use
 from anonlib.hierarchy import Hierarchy
 from anonlib.run.promise import Promise
 from anonlib.run.result import ReleaseResult
 from anonlib.table.encoding import Encoding
-from anonlib.table.schema import Role
+from anonlib.table.schema import Role, Scale
+from anonlib.text import MISSING_TOKENS, NUMBER_TOKENS, TEXT_TOKENS
 
 if TYPE_CHECKING:
     from anonlib.auditing import AuditReport
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from anonlib.run.scan import Scan
     from anonlib.source import Source
 
+#: The missing tokens that are named in public. Others may be values of the table: they are counted.
+_USUAL = {*MISSING_TOKENS, *TEXT_TOKENS, *NUMBER_TOKENS}
 #: In a day.
 _MICROSECONDS = 86_400_000_000
 
@@ -67,7 +70,7 @@ def manifest(
             "steps": [step.type for step in config.partition.steps],
             "split_columns": list(split_by),
         },
-        "columns": [*_columns(config.attributes, config.recode)],
+        "columns": [*_columns(config)],
         **({"rows_added": n_added} if config.release.mode == "append" else {}),
         "rows_suppressed": _coarse(n_rows_in - n_added, config.k),
         "losses": {
@@ -155,14 +158,18 @@ def _persons(unit: tuple[str, ...], one_row_per_person: bool | str, release: Rel
     return "one row per person: checked"
 
 
-def _columns(
-    attributes: Mapping[str, Attribute], recode: RecodeSection
-) -> Iterator[dict[str, str]]:
+def _columns(config: Config) -> Iterator[dict[str, Any]]:
     """What readers need to know of each released column; parameters of recoders are not public."""
-    for name, attribute in attributes.items():
-        column = {"name": name, "role": str(attribute.role)}
+    tokens = config.privacy.missing_tokens
+    usual = [token for token in tokens if token.strip().lower() in _USUAL]
+    missing = {"missing": {"texts": usual, "n_others": len(tokens) - len(usual)}} if tokens else {}
+    for name, attribute in config.attributes.items():
+        column: dict[str, Any] = {"name": name, "role": str(attribute.role)}
+        read = attribute.scale is Scale.CONTINUOUS or attribute.type not in (None, "string")
+        if read or attribute.role in (Role.SENSITIVE, Role.TARGET):
+            column |= missing
         if attribute.role is Role.QUASI_IDENTIFIER and attribute.scale is not None:
-            recoder = recode.of(name, attribute.scale)
+            recoder = config.recode.of(name, attribute.scale)
             yield {**column, "recoder": recoder.type, "form": recoder.releases}
         elif attribute.pseudonym or attribute.role not in (Role.DROP, Role.IDENTIFIER):
             yield column

@@ -51,6 +51,35 @@ def test_columns() -> None:
     assert "keyed hash" in found[3][1]
 
 
+def test_what_counts_as_missing() -> None:
+    assert "count as missing, too" not in write_dictionary(MANIFEST)
+    columns = [
+        {"name": "illness", "role": "sensitive", "missing": {"texts": ["?", ""], "n_others": 2}},
+        {"name": "town", "role": "quasi_identifier"},
+    ]
+    text = write_dictionary({**MANIFEST, "columns": columns})
+    [first, *more] = rows(text, "column | texts that mean a missing value")
+    assert first == ["illness", '"?", an empty text, 2 more that the config names']
+    assert more == []
+
+
+def test_words_of_readers() -> None:
+    """What the source calls a cell is a class here, and letters are explained."""
+    models = [{"model": f"{name} x=1", "holds": True} for name in registry.plugins("privacy model")]
+    losses = dict.fromkeys(registry.plugins("metric"), 0.5)
+    columns = [
+        {"name": name, "role": "quasi_identifier", "recoder": name}
+        for name in registry.plugins("recoder")
+    ]
+    changed = {"verdicts": models, "losses": losses, "columns": columns}
+    text = write_dictionary({**MANIFEST, **changed}).replace("cell\\_size", "")
+    assert "cell" not in text.lower()
+    told = {row[0].split()[0]: row[1] for row in rows(text, "model")}
+    assert told["k\\_anonymity"].startswith("Every class has at least k distinct persons. k: who")
+    assert "l values or more to choose from" in told["l\\_diversity"]
+    assert "t: 0 if each class is distributed" in told["t\\_closeness"]
+
+
 def test_groups_of_nodes() -> None:
     text = write_dictionary(MANIFEST)
     assert rows(text, "group") == [["\\{ALB and 1 more\\}", "2", "\\*"], ["\\*", "3", ""]]

@@ -123,9 +123,12 @@ def test_manifest_is_an_allow_list() -> None:
         *("anonlib_manifest", "run_id", "persons", "promise_sha256", "verdicts", "partition"),
         *("rows_released", "rows_suppressed", "losses", "software", "columns"),
     }
-    quasi = {"role": "quasi_identifier", "form": "value"}
+    quasi, usual = (
+        {"role": "quasi_identifier", "form": "value"},
+        {"texts": ["?", ""], "n_others": 0},
+    )
     assert found["columns"] == [  # the identifier is not released
-        {"name": "age", "recoder": "centroid", **quasi},
+        {"name": "age", "recoder": "centroid", "missing": usual, **quasi},
         {"name": "town", "recoder": "mode", **quasi},
     ]
     assert found["anonlib_manifest"] == 1
@@ -136,6 +139,16 @@ def test_manifest_is_an_allow_list() -> None:
     text = json.dumps(found)
     assert "987654" not in text  # no seed
     assert "in" not in found.values()
+
+
+def test_missing_tokens_that_may_be_values_are_counted_only() -> None:
+    models = [{"type": "k_anonymity", "k": 5}]
+    privacy = {"models": models, "missing_tokens": ["N/A", "refused", "-999.0"]}
+    columns = {column["name"]: column for column in public(config(privacy=privacy))["columns"]}
+    assert columns["age"]["missing"] == {"texts": ["N/A", "-999.0"], "n_others": 1}
+    assert "missing" not in columns["town"]  # a nominal one keeps them as values
+    privacy["missing_tokens"] = []
+    assert "missing" not in public(config(privacy=privacy))["columns"][0]
 
 
 def test_manifest_of_a_table_that_was_appended_to() -> None:
