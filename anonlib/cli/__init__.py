@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Literal
 from anonlib import __version__
 from anonlib.cli import interrupt
 from anonlib.cli.failures import report_error
-from anonlib.cli.parser import parse_args
+from anonlib.cli.parser import make_parser, parse_args
 from anonlib.cli.shared import config_of, print_json, progress_of
+from anonlib.errors import InputError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -43,6 +44,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     argv = list(sys.argv[1:] if argv is None else argv)
     _never_fail_to_print()
+    if not argv:  # who does not know a verb is helped by more than the usage
+        make_parser(__version__).print_help(sys.stderr)
+        return InputError.exit_code
     args = argparse.Namespace(log_format=_log_format(argv), debug="--debug" in argv)
     try:
         args = parse_args(argv, __version__)

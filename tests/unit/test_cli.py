@@ -75,6 +75,13 @@ class TestGrammar:
         assert "examples:" in out
         assert "exit codes:" in out
 
+    def test_help_without_arguments(self, capsys: pytest.CaptureFixture[str]) -> None:
+        """It is no result, so that nothing is on stdout."""
+        assert main([]) == 2
+        said = capsys.readouterr()
+        assert main(["--help"]) == 0
+        assert (said.out, said.err) == ("", capsys.readouterr().out)
+
     @pytest.mark.parametrize("verb", VERBS)
     def test_help_of_verbs(self, verb: str, capsys: pytest.CaptureFixture[str]) -> None:
         assert main([verb, "--help"]) == 0
@@ -106,7 +113,7 @@ class TestGrammar:
     @pytest.mark.parametrize(
         "argv",
         [
-            [],
+            ["--quiet"],
             ["publish"],
             ["release"],
             ["release", "a.yaml", "--fast"],
