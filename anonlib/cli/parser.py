@@ -489,7 +489,7 @@ def _verify(verbs: Any) -> None:
         verbs,
         "verify",
         "compare a certificate with the table that it is of, line by line",
-        f"""
+        """
             Counts the table anew, and says which lines it confirms, and which it contradicts.
 
             examples:
@@ -497,7 +497,8 @@ def _verify(verbs: Any) -> None:
               anonlib verify people.html people.parquet     a release of anonlib.anonymize
               anonlib verify adult.certificate.html out/adult --record RECORD   all lines
 
-            {EXIT_CODES}
+            exit codes: 0 no line is contradicted, 2 certificate or input,
+            3 a line is contradicted, 1 else
         """,
     )
     parser.add_argument("certificate", metavar="CERTIFICATE", help="the certificate, in HTML")

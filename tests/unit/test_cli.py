@@ -82,6 +82,13 @@ class TestGrammar:
         assert main(["--help"]) == 0
         assert (said.out, said.err) == ("", capsys.readouterr().out)
 
+    def test_exit_codes_of_verify(self, capsys: pytest.CaptureFixture[str]) -> None:
+        """It has no 5: persons that can't be counted make lines that it does not judge."""
+        assert main(["verify", "--help"]) == 0
+        said = capsys.readouterr().out
+        assert "exit codes: 0 no line is contradicted, 2 certificate or input,\n" in said
+        assert "3 a line is contradicted, 1 else" in said
+
     @pytest.mark.parametrize("verb", VERBS)
     def test_help_of_verbs(self, verb: str, capsys: pytest.CaptureFixture[str]) -> None:
         assert main([verb, "--help"]) == 0
