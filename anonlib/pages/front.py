@@ -201,7 +201,7 @@ def judge_utilities(record: Record) -> tuple[JudgedFigure, ...]:
     """The three utilities: detail of rows, distributions of columns, relations between them."""
     gates = _GateBounds(record)
     return (
-        _join(_KEPT, record, tuple(_judge_first(_KEPT, record, gates))),
+        _join(_KEPT, record, tuple(_judge_kept(record, gates))),
         _join(_SHAPED, record, tuple(_judge_shaped(record, gates))),
         _join(_RELATED, record, tuple(_judge_first(_RELATED, record, gates))),
     )
@@ -382,6 +382,14 @@ def _judge_first(question: _Question, record: Record, gates: _GateBounds) -> Ite
             if worst := _find_worst(left):
                 yield _judge_by_default(question, worst)
             return
+
+
+def _judge_kept(record: Record, gates: _GateBounds) -> Iterator[JudgedFigure]:
+    """By the loss of the released rows, and by the share of the others."""
+    yield from _judge_first(_KEPT, record, gates)
+    n_rows, n_lost = record.get("n_rows_in", 0), record.get("n_suppressed", 0)
+    if n_rows and n_lost:
+        yield _judge_by_default(_KEPT, FigureFinding(n_lost / n_rows, "", "rows suppressed"))
 
 
 def _judge_shaped(record: Record, gates: _GateBounds) -> Iterator[JudgedFigure]:

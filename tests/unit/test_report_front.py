@@ -237,6 +237,13 @@ class TestRisks:
 
 
 class TestUtilities:
+    def test_suppressed_rows_count_as_lost(self) -> None:
+        """The losses are of released rows."""
+        record = {**reports.unevaluated(), "n_rows_in": 200, "losses": {"ncp": 0.0}}
+        kept = [judge_utilities({**record, "n_suppressed": n})[KEPT] for n in (0, 20, 22)]
+        assert [each.state for each in kept] == ["good", "good", "look"]
+        assert "Rows suppressed: 0.11. Beyond 0.1" in kept[2].reason
+
     def test_losses_and_overview_without_any_measure(self) -> None:
         record = reports.unevaluated()
         record["overview"] = reports.findings([reports.figure("total_variation", 0.2, "age")])
