@@ -4,7 +4,7 @@ The forms are those that Spark's audit groups by (`canonical.py`), made by other
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Context, Decimal, DecimalException
 from functools import reduce
@@ -73,6 +73,28 @@ def can_number(dtype: pa.DataType, *, maps: bool) -> bool:
     )
 
 
+def can_count(dtype: pa.DataType) -> bool:
+    """Whether values of this type count as those of a protected column: text, numbers, booleans,
+    dates and timestamps, also within other values. Bytes don't: nobody knows which mean the same,
+    or which mean that a value is missing."""
+    atoms = (types.is_null, types.is_boolean, types.is_integer, types.is_floating)
+    counted = (_is_text, *atoms, types.is_decimal, types.is_date, types.is_timestamp)
+    return all(any(check(atom) for check in counted) for atom in _list_atoms(dtype))
+
+
+def _list_atoms(dtype: pa.DataType) -> Iterator[pa.DataType]:
+    """The types of the atomic values that a value of this type is made of."""
+    if types.is_dictionary(dtype) or is_list(dtype):
+        yield from _list_atoms(dtype.value_type)
+    elif types.is_struct(dtype):
+        for field in dtype.fields:
+            yield from _list_atoms(field.type)
+    elif types.is_map(dtype):
+        yield from (*_list_atoms(dtype.key_type), *_list_atoms(dtype.item_type))
+    else:
+        yield dtype
+
+
 def number_keys(column: pa.ChunkedArray, *, is_set: bool = False) -> RowNumbers:
     """The numbers of a quasi-identifier, an insensitive column or tokens of persons.
 
@@ -84,8 +106,17 @@ def number_keys(column: pa.ChunkedArray, *, is_set: bool = False) -> RowNumbers:
 
 def number_protected(column: pa.ChunkedArray, tokens: Sequence[str]) -> RowNumbers:
     """The numbers of a protected column. Texts are equal if people see the same. NaN and the tokens
-    of missing values are null, also within nested values."""
-    return _number(column.combine_chunks(), lambda values: _present(values, tokens))
+    of missing values are null, also within nested values. A nested value without any present part
+    is missing."""
+
+    def form(values: pa.Array) -> pa.Array:
+        return _present(values, tokens)
+
+    array = column.combine_chunks()
+    numbers = _number(array, form)
+    if numbers.values is not None:
+        return numbers
+    return _shift(RowNumbers(numbers.of_row - 1, numbers.size - 1), _has_part(array, form))
 
 
 def combine(parts: Sequence[RowNumbers], n_rows: int) -> RowNumbers:
@@ -134,17 +165,43 @@ def _number(array: pa.Array, form: Form, *, is_set: bool = False) -> RowNumbers:
         return RowNumbers(np.zeros(len(array), np.int64), 1, array[:0])
     if types.is_struct(dtype):
         fields = [_number(pc.struct_field(array, [i]), form) for i in range(dtype.num_fields)]
-        return _shift(combine(fields, len(array)), array)
+        return _shift(combine(fields, len(array)), ~_nulls(array))
     if types.is_map(dtype):
-        array = array.take(np.arange(len(array)))  # its keys and items begin with its first row
-        pairs = [_number(part, form) for part in (array.keys, array.items)]
-        lengths = np.diff(array.offsets.to_numpy())
-        return _number_lists(array, combine(pairs, len(array.keys)), lengths, is_set=True)
+        parts, lengths = _pairs(array)
+        pairs = combine([_number(part, form) for part in parts], len(parts[0]))
+        return _number_lists(array, pairs, lengths, is_set=True)
     if is_list(dtype):
-        lengths = pc.fill_null(pc.list_value_length(array), 0).to_numpy()
-        lengths = np.where(_nulls(array), 0, lengths)
-        return _number_lists(array, _number(pc.list_flatten(array), form), lengths, is_set=is_set)
+        (elements,), lengths = _elements(array)
+        return _number_lists(array, _number(elements, form), lengths, is_set=is_set)
     return _number_atoms(array, form)
+
+
+def _has_part(array: pa.Array, form: Form) -> npt.NDArray[np.bool_]:
+    """bool[n]. Whether a value has a part that is not missing; an atomic value is its only part."""
+    dtype, none = array.type, np.zeros(len(array), np.bool_)
+    if types.is_dictionary(dtype):
+        return _has_part(array.dictionary_decode(), form)
+    if types.is_struct(dtype):
+        fields = [pc.struct_field(array, [i]) for i in range(dtype.num_fields)]
+        return reduce(np.logical_or, (_has_part(field, form) for field in fields), none)
+    if not (types.is_map(dtype) or is_list(dtype)):
+        return _number(array, form).of_row > 0
+    parts, lengths = _pairs(array) if types.is_map(dtype) else _elements(array)
+    there = reduce(np.logical_or, (_has_part(part, form) for part in parts))
+    rows = np.repeat(np.arange(len(array)), lengths)
+    return np.bincount(rows[there], minlength=len(array)) > 0
+
+
+def _pairs(array: pa.Array) -> tuple[tuple[pa.Array, pa.Array], Ints]:
+    """The keys and the items of all maps, and how many each map has."""
+    array = array.take(np.arange(len(array)))  # its keys and items begin with its first row
+    return (array.keys, array.items), np.diff(array.offsets.to_numpy())
+
+
+def _elements(array: pa.Array) -> tuple[tuple[pa.Array], Ints]:
+    """The elements of all lists, and how many each list has."""
+    lengths = pc.fill_null(pc.list_value_length(array), 0).to_numpy()
+    return (pc.list_flatten(array),), np.where(_nulls(array), 0, lengths)
 
 
 def _nulls(array: pa.Array) -> npt.NDArray[np.bool_]:
@@ -152,13 +209,12 @@ def _nulls(array: pa.Array) -> npt.NDArray[np.bool_]:
     return found
 
 
-def _shift(numbers: RowNumbers, array: pa.Array) -> RowNumbers:
-    """The numbers from 1 on, and 0 where the array is null. No number is without a row."""
-    if not array.null_count:
+def _shift(numbers: RowNumbers, there: npt.NDArray[np.bool_]) -> RowNumbers:
+    """The numbers from 1 on, and 0 for rows that are not `there`. No number is without a row."""
+    if there.all():
         return RowNumbers(numbers.of_row + 1, numbers.size + 1)
-    there = ~_nulls(array)
     found, place = distinct(numbers.of_row[there], numbers.size)
-    of_row = np.zeros(len(array), np.int64)
+    of_row = np.zeros(len(there), np.int64)
     of_row[there] = place + 1
     return RowNumbers(of_row, len(found) + 1)
 
@@ -178,7 +234,7 @@ def _number_lists(
     buffers = [None, pa.py_buffer(8 * offsets), data]
     sequences = pa.Array.from_buffers(pa.large_binary(), len(lengths), buffers)
     numbers = _number_atoms(sequences, lambda values: values)
-    return _shift(RowNumbers(numbers.of_row - 1, numbers.size - 1), array)
+    return _shift(RowNumbers(numbers.of_row - 1, numbers.size - 1), ~_nulls(array))
 
 
 def _number_atoms(array: pa.Array, form: Form) -> RowNumbers:

@@ -31,6 +31,12 @@ _ATOMIC = (
     | T.TimestampNTZType | T.DayTimeIntervalType | T.YearMonthIntervalType | T.NullType
 )  # fmt: skip
 
+#: The types whose values count as those of a protected column, alone or within other values.
+_COUNTED = (
+    _TEXT | T.BooleanType | T.NumericType | T.DateType | T.TimestampType | T.TimestampNTZType
+    | T.NullType
+)  # fmt: skip
+
 Leaf = Callable[[Column, T.DataType], Column]
 
 
@@ -48,6 +54,20 @@ def groupable(dtype: T.DataType, *, maps: bool) -> bool:
     return isinstance(dtype, _ATOMIC)
 
 
+def countable(dtype: T.DataType) -> bool:
+    """Whether values of this type count as those of a protected column: text, numbers, booleans,
+    dates and timestamps, also within other values. Bytes don't: nobody knows which mean the same,
+    or which mean that a value is missing."""
+    match dtype:
+        case T.ArrayType():
+            return countable(dtype.elementType)
+        case T.StructType():
+            return all(countable(field.dataType) for field in dtype.fields)
+        case T.MapType():
+            return countable(dtype.keyType) and countable(dtype.valueType)
+    return isinstance(dtype, _COUNTED)
+
+
 def canonical_key(column: Column, dtype: T.DataType, *, is_set: bool = False) -> Column:
     """The canonical form of a quasi-identifier or insensitive column.
 
@@ -63,7 +83,8 @@ def fold_value(column: Column, dtype: T.DataType) -> Column:
 
 
 def present(column: Column, dtype: T.DataType, tokens: Sequence[str]) -> Column:
-    """A folded column with null for NaN and for the tokens of missing values.
+    """A folded column with null for NaN, for the tokens of missing values, and for nested values
+    without any present part.
 
     Tokens are compared with numbers, dates and timestamps by value (`missing_values`), and with
     other types by text. Text must be folded before, in a projection of its own: else Spark would
@@ -75,7 +96,28 @@ def present(column: Column, dtype: T.DataType, tokens: Sequence[str]) -> Column:
 
     if isinstance(dtype, _TEXT):
         return _present_leaf(column, dtype, tokens)
-    return _rebuild(column, dtype, leaf)
+    column = _rebuild(column, dtype, leaf)
+    if isinstance(dtype, T.ArrayType | T.StructType | T.MapType):
+        return F.when(_has_part(column, dtype), column)
+    return column
+
+
+def _has_part(column: Column, dtype: T.DataType) -> Column:
+    """Whether a value, as `_rebuild` makes it, has a part that is not null. Never true of null."""
+    match dtype:
+        case T.ArrayType():
+            return F.exists(column, lambda part: _has_part(part, dtype.elementType))
+        case T.StructType():
+            types = [field.dataType for field in dtype.fields]
+        case T.MapType():
+            pair = T.StructType().add("f0", dtype.keyType).add("f1", dtype.valueType)
+            return F.exists(column, lambda entry: _has_part(entry, pair))
+        case _:
+            return column.isNotNull()
+    found = F.lit(False)
+    for i, kind in enumerate(types):
+        found = found | _has_part(column.getField(f"f{i}"), kind)
+    return found
 
 
 def _rebuild(column: Column, dtype: T.DataType, leaf: Leaf, *, is_set: bool = False) -> Column:

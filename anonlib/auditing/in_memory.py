@@ -13,6 +13,7 @@ from pyarrow import types
 from anonlib import registry
 from anonlib.auditing.arrow_values import (
     RowNumbers,
+    can_count,
     can_number,
     combine,
     distinct,
@@ -96,6 +97,7 @@ def _kind(dtype: pa.DataType) -> ColumnKind:
         name="array" if is_list(dtype) else "map" if types.is_map(dtype) else str(dtype),
         groups=can_number(dtype, maps=False),
         groups_with_maps=can_number(dtype, maps=True),
+        counts=can_count(dtype),
         is_array=is_list(dtype),
         is_shares=is_list(dtype) and _is_share(dtype.value_type),
     )

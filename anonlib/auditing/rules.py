@@ -88,6 +88,7 @@ class ColumnKind:
         name: The name of the type.
         groups: Whether the column can be grouped by value.
         groups_with_maps: The same, if maps can be.
+        counts: Whether its values can be told apart, and missing ones found, as models need.
         is_array: Whether its values are arrays.
         is_shares: Whether it has the type of released shares.
     """
@@ -95,6 +96,7 @@ class ColumnKind:
     name: str
     groups: bool
     groups_with_maps: bool
+    counts: bool
     is_array: bool
     is_shares: bool
 
@@ -146,6 +148,16 @@ def _type_problems(
         for name, allowed in maps.items()
         if name in kinds and not (kinds[name].groups_with_maps if allowed else kinds[name].groups)
     ]
+    told = {problem.where for problem in problems}
+    problems += [
+        Problem(
+            name,
+            f"can't be judged here: a model protects it, and it is of type {kinds[name].name}; "
+            "such a column must be text, numbers, booleans, dates or timestamps, or made of them",
+        )
+        for name in protected_columns(spec, models)
+        if name in kinds and name not in told and not kinds[name].counts
+    ]
     problems += [
         Problem(name, f"said to be a set, which takes an array, not {kinds[name].name}")
         for name in spec.sets
@@ -162,12 +174,13 @@ def _type_problems(
 def _kind(dtype: "DataType") -> ColumnKind:
     from pyspark.sql.types import ArrayType
 
-    from anonlib.auditing.canonical import groupable
+    from anonlib.auditing.canonical import countable, groupable
 
     return ColumnKind(
         name=dtype.typeName(),
         groups=groupable(dtype, maps=False),
         groups_with_maps=groupable(dtype, maps=True),
+        counts=countable(dtype),
         is_array=isinstance(dtype, ArrayType),
         is_shares=dtype.simpleString() == SHARES,
     )

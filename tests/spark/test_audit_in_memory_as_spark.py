@@ -146,17 +146,35 @@ def test_odd_texts(spark: SparkSession) -> None:
 def test_tokens_of_other_types(spark: SparkSession) -> None:
     moment = datetime(2020, 1, 1, tzinfo=UTC)
     rows: list[Any] = [
-        (Decimal("-9.00"), moment, True, b"?", {"a": "?", "b": "x"}, date(2020, 1, 1), 0.5, 1),
-        (Decimal("9.50"), moment.replace(hour=3), False, b"", {"b": "X", "a": None}, None, -9.0, 2),
-        (None, None, None, None, None, date(2020, 1, 2), -9.0, 2),
+        (Decimal("-9.00"), moment, True, {"a": "?", "b": "x"}, date(2020, 1, 1), 0.5, 1),
+        (Decimal("9.50"), moment.replace(hour=3), False, {"b": "X", "a": None}, None, -9.0, 2),
+        (None, None, None, {}, date(2020, 1, 2), -9.0, 2),
     ]
-    names = ["money", "moment", "flag", "bytes", "map", "day", "real", "q"]
-    schema = """money decimal(6,2), moment timestamp, flag boolean, bytes binary,
+    names = ["money", "moment", "flag", "map", "day", "real", "q"]
+    schema = """money decimal(6,2), moment timestamp, flag boolean,
         map map<string,string>, day date, real float, q int"""
     df = spark.createDataFrame(rows * 2, schema)
     tokens = ("?", "-9", "2020-01-01", "TRUE", "2020-01-01 04:00+01:00", "1e999", "inf")
     models = [LDiversity(l=2, attribute=name, kind="entropy") for name in names[:-1]]
     assert_same(df, AuditSpec(tuple(names), ("q",), tuple(models), missing_tokens=tokens))
+
+
+def test_bytes_and_values_without_a_part(spark: SparkSession) -> None:
+    rows: list[Any] = [
+        (1, b"?", [], {}, (None, []), [[None]]),
+        (1, b"", [None], {"?": ""}, ("?", ["?"]), [[], None]),
+        (1, None, ["?"], None, None, [["?"]]),
+        (1, b"a", ["a"], {"?": "a"}, (None, ["b"]), [[], ["a"]]),
+    ]
+    names = ("q", "bytes", "list", "map", "fields", "deep")
+    schema = """q int, bytes binary, list array<string>, map map<string,string>,
+        fields struct<a:string,b:array<string>>, deep array<array<string>>"""
+    df = spark.createDataFrame(rows, schema)
+    models = [LDiversity(l=2, attribute=name) for name in names[2:]]
+    spec = AuditSpec(names, ("q",), (KAnonymity(k=2), *models), missing_tokens=("?",))
+    assert [v.value for v in assert_same(df, spec).verdicts] == [4, 1, 1, 1, 1]
+    on_bytes = replace(spec, models=(KAnonymity(k=2), LDiversity(l=2, attribute="bytes")))
+    assert [p.where for p in assert_same(df, on_bytes).problems] == ["bytes"]
 
 
 def test_shares_and_large_classes(spark: SparkSession) -> None:

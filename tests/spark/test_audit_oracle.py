@@ -115,7 +115,8 @@ def known(value: Any) -> Any:
     if isinstance(value, float):
         return None if math.isnan(value) or value == -9 else value + 0.0
     if isinstance(value, tuple | list):
-        return tuple(map(known, value))
+        parts = tuple(map(known, value))
+        return parts if any(part is not None for part in parts) else None
     return None if value in (-9, date(1900, 1, 1)) else value
 
 

@@ -304,12 +304,51 @@ def diverse(column: Any, *tokens: str) -> float | None:
 def test_equal_protected_values() -> None:
     assert diverse(["Flu", " flu\u200b", "ＦＬＵ", "f lu", None, "", "n/A", "\u3000"], "N/a") == 2
     assert diverse([0.0, -0.0, math.nan, None, -9.0], "-9") == 1
-    assert diverse([["A", "?"], ["a ", None], ["a"], [], None], "?") == 3
+    assert diverse([["A", "?"], ["a ", None], ["a"], [], None], "?") == 2
     assert diverse([{"x": "A", "y": 1}, {"x": "a", "y": -9}, {"x": "a", "y": None}], "-9") == 2
     maps = pa.array([[("B", 1), ("a", 2)], [("A", 2), ("b", 1)]], pa.map_(pa.string(), pa.int8()))
     assert diverse(maps) == 1
-    assert diverse(pa.array([b"?", b"", None]), "?") == 2
     assert diverse(pa.nulls(2)) == 0
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pa.array([[], [None], ["?"], None], pa.list_(pa.string())),
+        pa.array([[], [None], [[]], [["?", None]]], pa.list_(pa.list_(pa.string()))),
+        pa.array([None, {"a": None, "b": None}, {"a": "?", "b": []}, {"a": "", "b": ["?"]}]),
+        pa.array([[], None, [("?", None)], [("", "?")]], pa.map_(pa.string(), pa.string())),
+        pa.array([[None, None], ["?", ""], None, ["", "?"]], pa.list_(pa.string(), 2)),
+        pa.array([[], [None], [], None], pa.list_(pa.null())),
+    ],
+)
+def test_nested_values_without_a_part_are_missing(column: pa.Array) -> None:
+    """Of any form: they tell nothing of a person, so they are no values of a model."""
+    assert diverse(column, "?") == 0
+    both = pa.chunked_array([column.slice(1), column])
+    assert diverse(both, "?") == 0
+    found = number_protected(pa.chunked_array([pa.array([["?"], ["a"], [], ["b"]])]), ["?"])
+    assert (found.of_row.tolist(), found.size) == ([0, 1, 0, 2], 3)
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pa.array([b"flu", b"FLU", b"?", b""]),
+        pa.array([b"ab", b"cd", b"ef", b"gh"], pa.binary(2)),
+        pa.array([[b"a"], [b"A"], [], None]),
+        pa.array([{"a": 1, "b": b"x"}] * 4),
+        pa.array([[("a", b"b")]] * 4, pa.map_(pa.string(), pa.binary())),
+        pa.array([b"x", b"X", b"x", b"y"]).dictionary_encode(),
+    ],
+)
+def test_bytes_are_no_values_of_a_model(column: pa.Array) -> None:
+    """No release has them there: a text as bytes would be another value in each spelling."""
+    columns = {"q": [0] * 4, "s": column}
+    found = audit(columns, K2, LDiversity(l=2, attribute="s"))
+    assert [str(p)[:26] for p in found.problems] == ["s: can't be judged here: a"]
+    assert (found.passed, found.verdicts) == (False, ())
+    assert audit(columns, K2).passed  # no model looks at it
 
 
 @pytest.mark.parametrize(

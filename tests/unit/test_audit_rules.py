@@ -336,6 +336,7 @@ def test_models_of_joint_columns(monkeypatch: pytest.MonkeyPatch) -> None:
         ({**TABLE, "own": INT}, replace(SPEC, private=("own",)), "", ""),
         (TABLE, replace(SPEC, private=("own",)), "", ""),
         ({**TABLE, "job": MAP, "ill": MAP}, SPEC, "", ""),
+        ({**TABLE, "job": T.BinaryType()}, SPEC, "", ""),
         ({**TABLE, "job": ODD}, replace(SPEC, acknowledge_unique=True), "", ""),
         ({**TABLE, "age": T.ArrayType(INT)}, replace(SPEC, sets=("age",)), "", ""),
         (
@@ -402,6 +403,25 @@ def struct(**types: T.DataType) -> T.StructType:
 def test_types_that_can_be_grouped(dtype: T.DataType, groups: bool, with_maps: bool) -> None:
     assert canonical.groupable(dtype, maps=False) is groups
     assert canonical.groupable(dtype, maps=True) is with_maps
+
+
+@pytest.mark.parametrize(
+    "other", [T.BinaryType(), T.DayTimeIntervalType(), T.YearMonthIntervalType()]
+)
+def test_types_of_protected_columns(other: T.DataType) -> None:
+    frame: Any
+    models: Any = [registry.build("audit", registry.spec(model)) for model in SPEC.models]
+    for kind in (
+        *(INT, TEXT, T.BooleanType(), T.DateType(), T.TimestampNTZType(), T.VarcharType(9)),
+        *(T.ArrayType(TEXT), MAP, struct(a=INT), T.NullType()),
+    ):
+        frame = Frame(**{**TABLE, "ill": kind})
+        assert schema_problems(frame, SPEC, models) == ([], frozenset())
+    for kind in (other, T.ArrayType(other), struct(a=INT, b=other), T.MapType(TEXT, other)):
+        frame = Frame(**{**TABLE, "ill": kind})
+        problems, broken = schema_problems(frame, SPEC, models)
+        assert [str(p)[:28] for p in problems] == ["ill: can't be judged here: a"]
+        assert broken == {"ill"}
 
 
 # --- models
