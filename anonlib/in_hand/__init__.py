@@ -46,6 +46,7 @@ from anonlib.local.frames import (
     read_parquet_file,
     require_table,
     to_arrow,
+    to_arrow_with_index,
 )
 from anonlib.local.limits import find_accounts, find_unsupported
 from anonlib.run.promise import make_promise
@@ -63,6 +64,11 @@ if TYPE_CHECKING:
 _ARGUMENTS = [f.name for f in fields(Arguments) if f.name != "sections"]
 #: The most rows of a DataFrame in Spark that scales are guessed from.
 GUESS_ROWS = 10_000
+#: A note on tables of pandas.
+INDEX = (
+    "the index counts as columns, since pandas writes it with the table; `reset_index(drop=True)` "
+    "removes it"
+)
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -422,8 +428,10 @@ def audit(
     if problems := [*check_minimum_k(chosen.all_models)]:
         raise ConfigError(problems)
     data = require_table(read_parquet_file(table) if is_path else table)
-    report = audit_in_memory(to_arrow(data, list_names(data)), make_auditable_spec(chosen))
-    return replace(report, notes=(CONTROLLERS,)) if chosen.partition.controller else report
+    report = audit_in_memory(to_arrow_with_index(data), make_auditable_spec(chosen))
+    notes = [CONTROLLERS] if chosen.partition.controller else []
+    notes += [INDEX] if list_index(data) else []
+    return replace(report, notes=tuple(notes))
 
 
 def evaluate(

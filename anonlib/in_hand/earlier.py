@@ -13,7 +13,13 @@ from anonlib.config.reading import GivenConfig, add_usual_measures
 from anonlib.errors import ConfigError, InputError
 from anonlib.evaluation import evaluate_case
 from anonlib.local.arguments import config_in_hand
-from anonlib.local.frames import is_of_spark, list_names, require_table, to_arrow
+from anonlib.local.frames import (
+    is_of_spark,
+    list_names,
+    require_table,
+    to_arrow,
+    to_arrow_with_index,
+)
 from anonlib.local.limits import find_accounts, find_unsupported
 from anonlib.progress import Progress
 from anonlib.run.result import ReleaseResult
@@ -40,8 +46,7 @@ def evaluate_tables(
     found = [*find_accounts(), *find_unsupported(config), *check_minimum_k(config.all_models)]
     if found:
         raise ConfigError(found)
-    released = require_table(released)
-    given = to_arrow(released, list_names(released))
+    given = to_arrow_with_index(require_table(released))
     rows = _read_source(require_table(source), config)
     n_in, n_out = rows.table.num_rows, given.num_rows
     if n_out > n_in:

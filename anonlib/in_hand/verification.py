@@ -11,10 +11,9 @@ from anonlib.auditing.arrow_values import is_list
 from anonlib.errors import InputError
 from anonlib.local.frames import (
     is_of_spark,
-    list_names,
     read_parquet_file,
     require_table,
-    to_arrow,
+    to_arrow_with_index,
 )
 from anonlib.pages.output import read_certificate
 from anonlib.progress import Progress
@@ -66,7 +65,7 @@ def verify(
         return verify_frame(read, table)
     with progress.stage("audit"):
         data = require_table(read_parquet_file(table) if is_path else table)
-        return confirm_lines(read, _take_testimony(to_arrow(data, list_names(data))))
+        return confirm_lines(read, _take_testimony(to_arrow_with_index(data)))
 
 
 def _take_testimony(table: pa.Table) -> Testimony:

@@ -82,6 +82,23 @@ def to_arrow(data: Any, names: Collection[str]) -> pa.Table:
         ) from None
 
 
+def to_arrow_with_index(data: Any) -> pa.Table:
+    """All columns of a table, as `require_table` returns it, and last the index of pandas where it
+    says more than the place of a row: whoever writes such a table writes its index, too. A name
+    that is taken gets ` (index)` after it.
+
+    Raises InputError as `to_arrow`.
+    """
+    names = list_names(data)
+    table = to_arrow(data, names)
+    for level, name in enumerate(list_index(data)):
+        while name in table.column_names:
+            name += " (index)"
+        values = data.index.get_level_values(level).to_series()
+        table = table.append_column(name, _of_pandas(name, values))
+    return table
+
+
 def is_of_spark(data: Any) -> bool:
     """Whether this is a table of Spark, of any kind. Spark is not imported for other tables."""
     return type(data).__module__.partition(".")[0] == "pyspark"

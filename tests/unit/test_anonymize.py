@@ -674,6 +674,7 @@ def test_audit_of_a_table_in_hand() -> None:
         assert report.passed
         assert report.sizes == found.audit.sizes
     assert not anonlib.audit(found.table.head(20), found.config).passed
+    assert anonlib.audit(found.table.iloc[::-1].reset_index(drop=True), found.config).notes == ()
     with pytest.raises(InputError, match="version: only a Delta table"):
         anonlib.audit(found.table, found.config, version=1)
 
@@ -690,6 +691,31 @@ def test_audit_of_a_parquet_file(tmp_path: Path, capsys: pytest.CaptureFixture[s
         anonlib.audit(str(file), conf, version=1)
     with pytest.raises(InputError, match=r"c\.yaml: can't be read as Parquet"):
         anonlib.audit(conf, conf)
+
+
+@pytest.mark.parametrize(
+    ("index", "names"),
+    [
+        (pd.Index([f"RAW{i}" for i in range(400)], name="name"), ["name"]),
+        (pd.Index([*range(400, 0, -1)]), ["index"]),
+        (pd.RangeIndex(400, name="age"), ["age (index)"]),
+        (pd.MultiIndex.from_arrays([[*range(400)]] * 2, names=["a", None]), ["a", "index"]),
+    ],
+)
+def test_an_index_is_audited(index: pd.Index, names: list[str]) -> None:
+    """Every writer of pandas writes it, so names of persons in it would be published."""
+    found = released(people())
+    table = found.table.set_index(index)
+    report = anonlib.audit(table, found.config)
+    assert not report.passed
+    text = "the release should not have this column"
+    assert [str(problem) for problem in report.problems] == [f"{name}: {text}" for name in names]
+    assert "`reset_index(drop=True)`" in report.notes[0]
+    assert "RAW" not in str(report.to_dict())
+    # A column of the release in the index is written as that column.
+    assert anonlib.audit(found.table.set_index("age"), found.config).passed
+    with pytest.raises(InputError, match="column index: its values are not of one type"):
+        anonlib.audit(found.table.set_index(pd.Index([1, "RAW"] * 200)), found.config)
 
 
 class TestWhatIsRefused:

@@ -165,6 +165,14 @@ def test_other_columns(certified: Certified) -> None:
     assert wrong["contradicted"] == {"rows and values of the table"}
 
 
+def test_an_index_is_a_column(certified: Certified) -> None:
+    """As every writer of pandas makes it."""
+    names = pd.Index([f"RAW{i}" for i in range(400)], name="name")
+    lines = anonlib.verify(certified.certificate, certified.release.table.set_index(names))
+    assert {"name", "rows and values of the table"} <= states(lines)["contradicted"]
+    assert "RAW" not in str(lines)
+
+
 def test_a_certificate_changed_by_one_digit(certified: Certified, tmp_path: Path) -> None:
     page, other = certified.certificate.read_text(), tmp_path / "other.html"
     places = [found.start() for found in re.finditer(r"\d", page)]

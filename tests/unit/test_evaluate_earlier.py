@@ -45,6 +45,14 @@ def test_figures_are_those_of_the_release(library: str) -> None:
     assert (found.n_rows_in, found.n_rows_out, found.outcome) == (600, 600, "evaluated")
 
 
+def test_an_index_is_audited() -> None:
+    release = released(*MEASURES)
+    names = pd.Index([f"RAW{i}" for i in range(600)], name="name")
+    found = again(release, release.table.to_pandas().set_index(names))
+    assert found.audit is not None
+    assert [problem.where for problem in found.audit.problems] == ["name"]
+
+
 def test_gates_are_judged_and_stop_nothing() -> None:
     release = released("disclosure", gates=[{"figure": "disclosure.gain", "at_most": 0.9}])
     (gate,) = release.config.gates
