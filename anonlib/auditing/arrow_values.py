@@ -159,8 +159,7 @@ def _pair(first: RowNumbers, second: RowNumbers) -> RowNumbers:
 def _number(array: pa.Array, form: Form, *, is_set: bool = False) -> RowNumbers:
     dtype = array.type
     if types.is_dictionary(dtype):
-        # Not `dictionary_decode`: Arrow can take no views of texts, which polars gives.
-        return _number(_plain(array.dictionary).take(array.indices), form, is_set=is_set)
+        return _number(_decode(array), form, is_set=is_set)
     if types.is_null(dtype):
         return RowNumbers(np.zeros(len(array), np.int64), 1, array[:0])
     if types.is_struct(dtype):
@@ -180,7 +179,7 @@ def _has_part(array: pa.Array, form: Form) -> npt.NDArray[np.bool_]:
     """bool[n]. Whether a value has a part that is not missing; an atomic value is its only part."""
     dtype, none = array.type, np.zeros(len(array), np.bool_)
     if types.is_dictionary(dtype):
-        return _has_part(array.dictionary_decode(), form)
+        return _has_part(_decode(array), form)
     if types.is_struct(dtype):
         fields = [pc.struct_field(array, [i]) for i in range(dtype.num_fields)]
         return reduce(np.logical_or, (_has_part(field, form) for field in fields), none)
@@ -246,6 +245,14 @@ def _number_atoms(array: pa.Array, form: Form) -> RowNumbers:
     of_form = np.append(place[pc.fill_null(forms.indices, -1).to_numpy()], 0)
     of_row = of_form[pc.fill_null(encoded.indices, -1).to_numpy()]
     return RowNumbers(of_row, len(order) + 1, forms.dictionary.take(order))
+
+
+def _decode(array: pa.DictionaryArray) -> pa.Array:
+    """The values of a dictionary. Arrow can't decode one of views, as polars makes them of its
+    categories."""
+    return pa.DictionaryArray.from_arrays(
+        array.indices, _plain(array.dictionary)
+    ).dictionary_decode()
 
 
 def _plain(array: pa.Array) -> pa.Array:

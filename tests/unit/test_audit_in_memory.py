@@ -10,6 +10,7 @@ from decimal import Decimal
 from typing import Any, ClassVar
 
 import numpy as np
+import polars as pl
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -283,6 +284,24 @@ def test_equal_released_values() -> None:
     assert n_classes(pa.nulls(3)) == 1
     assert n_classes(pa.array(["x", "y", "x"], pa.string_view())) == 2
     assert n_classes(pa.array([b"ab", b"ab", b"cd"], pa.binary(2))) == 2
+
+
+def test_categories_of_polars() -> None:
+    """They are dictionaries of views, which Arrow can't decode, in several parts as in one."""
+    words = ["x", "y", "X", None, "x"]
+    categories = pl.Series(words, dtype=pl.Categorical)
+    enum = pl.Series(words, dtype=pl.Enum(["y", "X", "x", "unused"]))
+    other = pl.Series(["z", "y"], dtype=pl.Categorical)
+    for kind, more in ((categories, other), (enum, enum)):
+        column = pl.DataFrame({"c": kind}).to_arrow(compat_level=pl.CompatLevel.newest())["c"]
+        assert column.type.value_type == pa.string_view()
+        assert n_classes(column) == 4
+        assert diverse(column) == 2
+        both = pl.DataFrame({"c": more}).to_arrow(compat_level=pl.CompatLevel.newest())["c"]
+        chunks = pa.chunked_array([*column.chunks, *both.chunks], column.type)
+        assert diverse(chunks) == (3 if more is other else 2)
+    nested = pl.DataFrame({"c": pl.Series([["x"], [], ["X", None]], dtype=pl.List(pl.Categorical))})
+    assert diverse(nested.to_arrow(compat_level=pl.CompatLevel.newest())["c"]) == 2
 
 
 def test_columns_in_parts_and_slices() -> None:

@@ -165,6 +165,14 @@ def test_other_columns(certified: Certified) -> None:
     assert wrong["contradicted"] == {"rows and values of the table"}
 
 
+def test_categories_of_polars(certified: Certified) -> None:
+    table = pl.from_pandas(certified.release.table)
+    words = table["city"].unique().drop_nulls()
+    for kind in (pl.Categorical, pl.Enum(words)):
+        lines = anonlib.verify(certified.certificate, table.with_columns(pl.col("city").cast(kind)))
+        assert states(lines)["confirmed"] == TOLD
+
+
 def test_an_index_is_a_column(certified: Certified) -> None:
     """As every writer of pandas makes it."""
     names = pd.Index([f"RAW{i}" for i in range(400)], name="name")
