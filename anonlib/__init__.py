@@ -88,7 +88,9 @@ def __getattr__(name: str) -> Any:
         if not is_spark_missing(error):
             raise
         verb = stand_in(_HOMES[name], name)
-    found = globals()[name] = without_cause(verb)
+    from anonlib.spark.loan import return_session
+
+    found = globals()[name] = without_cause(return_session(verb))
     return found
 
 

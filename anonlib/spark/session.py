@@ -19,6 +19,7 @@ from anonlib.errors import InputError
 from anonlib.spark.jars import ensure_jars
 from anonlib.spark.java import require_java
 from anonlib.spark.jvm import find_class, remember_functions
+from anonlib.spark.loan import change_setting
 
 #: Names of settings whose values are secrets.
 SECRET = rf"(?i){secret_names.SECRET}|fs\.azure"
@@ -91,7 +92,8 @@ def session(
 ) -> SparkSession:
     """The session to use: the given one, else the active one (as in a notebook), else a new one.
 
-    A new one is that of spark-submit, or on this machine.
+    A new one is that of spark-submit, or on this machine. The verbs of `anonlib` put the settings
+    of another one back when they end.
 
     Args:
         settings: Settings by Spark's names. On an existing session only those that can change at
@@ -107,7 +109,7 @@ def session(
     _refuse_connect(remote="connect" in type(found).__module__)
     for key, value in {**REQUIRED, **settings}.items():
         if found.conf.isModifiable(key):
-            found.conf.set(key, value)
+            change_setting(found.conf, key, value)
     _require_settings(found)
     _require_delta(found)
     remember_functions(found)

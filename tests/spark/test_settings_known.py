@@ -11,9 +11,12 @@ from py4j.protocol import REFLECTION_COMMAND_NAME
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
+import anonlib
 from anonlib.errors import InputError
 from anonlib.spark.jvm import java_class
 from anonlib.spark.session import FIXED, REQUIRED, session
+from tests.spark.support import people, settings
+from tests.spark.test_given_frames import GIVEN
 from tests.support import skip_or_fail
 from tests.unit.test_spark_settings import FILES, read
 
@@ -64,6 +67,43 @@ def test_settings_of_a_session_that_is_there(spark: SparkSession, key: str) -> N
             session({key: other}, spark)
     finally:
         spark.conf.set(key, REQUIRED[key])
+
+
+def test_a_verb_leaves_the_settings_as_they_were(spark: SparkSession, tmp_path: Path) -> None:
+    """Of a session that is lent to it: after a release, which returns a table that is computed
+    later, as after an error."""
+    own = {
+        "spark.sql.session.timeZone": "Asia/Tokyo",
+        "spark.sql.parquet.outputTimestampType": "INT96",
+        "spark.sql.execution.arrow.maxRecordsPerBatch": "777",
+        "spark.sql.codegen.hugeMethodLimit": None,
+        "spark.sql.maxPlanStringLength": "999",
+        "spark.sql.autoBroadcastJoinThreshold": "12345",
+        "spark.sql.files.maxRecordsPerFile": None,
+    }
+
+    def now() -> dict[str, str | None]:
+        return {key: spark.conf.get(key, None) for key in own}
+
+    before = now()
+    of_config = {"conf": {"spark.sql.files.maxRecordsPerFile": "5"}}
+    of_config["conf"]["spark.sql.autoBroadcastJoinThreshold"] = "99"
+    frame = spark.createDataFrame(people())
+    try:
+        for key, value in own.items():
+            spark.conf.unset(key) if value is None else spark.conf.set(key, value)
+        given = settings(tmp_path, source={"format": "dataframe"}, spark=of_config)
+        anonlib.release(given, dataframe=frame)
+        assert now() == own
+        table = anonlib.anonymize(frame, path=str(tmp_path / "other"), **GIVEN).table
+        assert now() == own
+        assert table.count() == frame.count()
+        with pytest.raises(InputError, match="a table is already at"):
+            anonlib.release(given, dataframe=frame)
+        assert now() == own
+    finally:
+        for key, value in before.items():
+            spark.conf.unset(key) if value is None else spark.conf.set(key, value)
 
 
 def test_the_jvm_starts_from_archived_classes(spark: SparkSession) -> None:

@@ -18,6 +18,7 @@ from anonlib.config.dump import format_config
 from anonlib.config.model import Config
 from anonlib.config.reading import as_config
 from anonlib.errors import AnonlibError, ConfigError, InputError, StorageError, without_cause
+from anonlib.spark.loan import return_session
 from anonlib.spark.translation import translate_errors
 from anonlib.sweeps.file import as_sweep
 
@@ -190,4 +191,7 @@ def test_a_jvm_that_died(error: Exception) -> None:
 def test_every_verb_hides_causes(name: str) -> None:
     verb = getattr(anonlib, name)
     inner = getattr(import_module(verb.__module__), name)
-    assert (verb.__wrapped__, verb.__code__) == (inner, without_cause(inner).__code__)
+    # The session is returned before the causes are hidden.
+    assert verb.__code__ == without_cause(inner).__code__
+    assert verb.__wrapped__.__code__ == return_session(inner).__code__
+    assert verb.__wrapped__.__wrapped__ == inner

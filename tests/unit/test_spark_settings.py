@@ -6,6 +6,7 @@ import pytest
 
 from anonlib.errors import InputError
 from anonlib.spark import session as sessions
+from anonlib.spark.loan import change_setting, return_session
 
 FOLDER = Path(__file__).parents[2] / "conf" / "spark"
 FILES = sorted(FOLDER.glob("*.conf"))
@@ -114,6 +115,45 @@ class There:
 def test_settings_that_have_no_effect(key: str) -> None:
     with pytest.raises(InputError, match=key.replace(".", r"\.")):
         sessions.session({}, There(**{key: "other"}))
+
+
+class Changeable(dict[str, str]):
+    """Settings that can change. After `end()` the session is over."""
+
+    over = False
+
+    def set(self, key: str, value: str) -> None:
+        if self.over:
+            raise ConnectionError
+        self[key] = value
+
+    def unset(self, key: str) -> None:
+        del self[key]
+
+
+def test_changed_settings_are_put_back() -> None:
+    conf = Changeable(a="1", b="2")
+
+    def change(*, fail: bool = False, end: bool = False) -> dict[str, str]:
+        for key, value in (("a", "3"), ("b", "2"), ("c", "4"), ("a", "5")):
+            change_setting(conf, key, value)
+        conf.over = end
+        if fail:
+            raise InputError("no")
+        return dict(conf)
+
+    changed = {"a": "5", "b": "2", "c": "4"}
+    assert return_session(change)() == changed
+    assert conf == {"a": "1", "b": "2"}
+    # A verb within a verb puts back what it changed itself.
+    assert return_session(lambda: (return_session(change)(), dict(conf)))()[1] == conf
+    for end in (False, True):
+        with pytest.raises(InputError, match="no"):
+            return_session(change)(fail=True, end=end)
+        assert end or conf == {"a": "1", "b": "2"}
+    conf.over = False
+    assert change() == changed
+    assert conf == changed  # by no verb: for good
 
 
 def test_unencrypted_spills() -> None:
