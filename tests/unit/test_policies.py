@@ -216,6 +216,36 @@ def test_types_that_only_the_source_knows() -> None:
     assert state(dates, Schema((column,)), attributes=day) == "not kept"
 
 
+@pytest.mark.parametrize(
+    ("type", "about"),
+    [
+        (pa.struct([("phone", pa.string()), ("n", pa.int32())]), {"phones"}),
+        (pa.struct([("a", pa.struct([("homePhone", pa.string())]))]), {"phones"}),
+        (pa.struct([("birth_date", pa.date32())]), {"dates"}),
+        (pa.list_(pa.timestamp("us", "UTC")), {"dates"}),
+        (pa.list_(pa.struct([("phone", pa.date32())])), {"phones", "dates"}),
+        (pa.map_(pa.string(), pa.list_(pa.date32())), {"dates"}),
+        (pa.map_(pa.binary(), pa.string()), {"pictures"}),
+        (pa.struct([("date of it", pa.string()), ("timestamp", pa.int64())]), set()),
+        (pa.list_(pa.decimal128(10, 2)), set()),
+    ],
+)
+def test_columns_that_are_nested(type: pa.DataType, about: set[str]) -> None:
+    """What is in a struct, a list or a map is released as well."""
+    rules = {
+        "phones": rule(type="absent", names=["phone", "item"]),
+        "dates": rule(type="coarse", types=["date", "timestamp"], period="year"),
+        "pictures": rule(type="absent", types=["binary"]),
+    }
+    schema = Schema((Column("contact", "c0", Role.INSENSITIVE, type, "nested"),))
+    found = {
+        name
+        for name, each in rules.items()
+        if state(each, schema, attributes={"contact": {"role": "insensitive"}}) == "not kept"
+    }
+    assert found == about
+
+
 ZIPS = "12345;1234*;123**;*****\n12399;1239*;123**;*****\n90001;9000*;900**;*****\n"
 AGES = {
     "of ten": "{'*': {'80-89': [80, 89], '90-99': [90, 95]}}",

@@ -1,5 +1,6 @@
 """Judges a config, and the classes that an audit counted, by the rules of a policy."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -62,7 +63,7 @@ class Evidence:
 
     Attributes:
         config: The config.
-        types: By column: its type, as far as it is known.
+        types: By column: its type, as far as it is known, in words of Arrow or, of a cast, Spark.
         smallest: The fewest persons of a class, as audited; None before the audit.
         uncounted: Whether an audit could not count persons in this table.
     """
@@ -300,6 +301,10 @@ def _(rule: Coarseness, evidence: Evidence) -> Finding:
     return "to confirm", "no released column has such a name or type; none may hold it", ""
 
 
+#: The elements of a list have a name that nobody chose.
+_ELEMENTS = re.compile(r"(list|list_view)<(item|element): ")
+#: A part of a type, and a colon if it is the name of a field.
+_PART = re.compile(r"([^<>,:]+)(:?)")
 #: A letter that stands for `*` while a pattern is split into words.
 _STAR = "\N{MASCULINE ORDINAL INDICATOR}"
 
@@ -314,14 +319,21 @@ def _is_in(pattern: str, words: Sequence[str]) -> bool:
 
 
 def _find_released(rule: OfColumns, evidence: Evidence) -> list[str]:
-    """The released columns that a rule is about."""
+    """The released columns that a rule is about, by their own names and types or by those of what
+    is nested in them."""
     hidden = (Role.DROP, Role.IDENTIFIER)
     return [
         name
         for name, attribute in evidence.config.attributes.items()
         if (attribute.role not in hidden or attribute.pseudonym)
-        and (
-            any(_is_in(pattern, name_words(name)) for pattern in rule.names)
-            or evidence.types.get(name, "").startswith(rule.types)
-        )
+        and _is_about(rule, name, evidence.types.get(name, ""))
     ]
+
+
+def _is_about(rule: OfColumns, column: str, type: str) -> bool:
+    """Whether a rule is about a column of a type, such as `struct<phone: string, seen: date>`."""
+    parts = _PART.findall(_ELEMENTS.sub("list<", type))
+    names = [column, *(part for part, colon in parts if colon)]
+    if any(_is_in(pattern, name_words(name)) for name in names for pattern in rule.names):
+        return True
+    return any(part.strip().startswith(rule.types) for part, colon in parts if not colon)
