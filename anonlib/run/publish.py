@@ -38,6 +38,7 @@ from anonlib.spark.delta_files import (
 )
 from anonlib.spark.delta_log import (
     has_property,
+    is_append_only,
     list_applications,
     list_data_files,
     read_constraints,
@@ -132,6 +133,12 @@ class Target:
                 raise InputError(
                     f"release.path: a table is already at {self.path}; choose another path, or "
                     "`mode: append` or `mode: overwrite`"
+                )
+            if mode == "overwrite" and is_append_only(self._snapshot):
+                raise InputError(
+                    f"release.path: the table at {self.path} has the property delta.appendOnly, "
+                    "which forbids `mode: overwrite`; unset it (ALTER TABLE ... UNSET "
+                    "TBLPROPERTIES), or choose another path"
                 )
         elif mode == "append":
             raise InputError(

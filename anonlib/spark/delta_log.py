@@ -73,6 +73,12 @@ def has_property(snapshot: Any, name: str) -> bool:
     return bool(snapshot.metadata().configuration().contains(name))
 
 
+def is_append_only(snapshot: Any) -> bool:
+    """Whether Delta refuses commits that remove rows of the table of a snapshot."""
+    found = snapshot.metadata().configuration().get("delta.appendOnly")
+    return bool(found.isDefined()) and str(found.get()).lower() == "true"
+
+
 def read_partitioning(log: Any) -> list[str]:
     """The columns that the files of a table are laid out by, as of the last look."""
     found = log.unsafeVolatileMetadata().partitionColumns()

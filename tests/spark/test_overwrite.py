@@ -47,6 +47,20 @@ def test_acknowledged_unless_nobody_comes_again(
     assert shell.release(config(tmp_path, batch(0, 30), "overwrite"), *ACCEPTED).code == 0
 
 
+def test_a_table_that_only_grows_is_not_replaced(
+    shell: Shell, spark: SparkSession, tmp_path: Path
+) -> None:
+    """Told before the source is read, not by Delta at the commit."""
+    assert shell.release(config(tmp_path, batch(0, 30), "error")).code == 0
+    path = tmp_path / "out" / "table"
+    for value in ("true", "false"):
+        spark.sql(f"ALTER TABLE delta.`{path}` SET TBLPROPERTIES ('delta.appendOnly' = '{value}')")
+        again = shell.release(config(tmp_path, batch(30, 30), "overwrite"))
+        if value == "true":
+            refused(again, 2, "has the property delta.appendOnly, which forbids")
+    assert again.code == 0
+
+
 class Stopped:
     """Storage.delete that fails at its n-th call on a table, once."""
 

@@ -3,7 +3,7 @@ leaves."""
 
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from types import SimpleNamespace
 from typing import Any
 from unittest.mock import Mock
@@ -27,15 +27,27 @@ ROOT = Far.root
 class Snapshot:
     """A version of a table, as Delta has it."""
 
-    def __init__(self, version: int, runs: tuple[str, ...] = (), *, forgets: bool = False):
+    def __init__(
+        self,
+        version: int,
+        runs: tuple[str, ...] = (),
+        *,
+        forgets: bool = False,
+        append_only: str | None = None,
+    ):
         self._version, self._runs, self._forgets = version, runs, forgets
+        value = append_only
+        option = SimpleNamespace(isDefined=lambda: value is not None, get=lambda: value)
+        self._get = {"delta.appendOnly": option}.__getitem__
 
     def version(self) -> int:
         return self._version
 
     def metadata(self) -> Any:
         contains = {publish.FORGETTING: self._forgets}.__getitem__
-        return SimpleNamespace(configuration=lambda: SimpleNamespace(contains=contains))
+        return SimpleNamespace(
+            configuration=lambda: SimpleNamespace(contains=contains, get=self._get)
+        )
 
     def setTransactions(self) -> Any:
         return Sequence([SimpleNamespace(appId=lambda id=id: id) for id in self._runs])
@@ -119,6 +131,19 @@ def test_free(store: Store, log: Log, version: int, mode: str, files: list[str],
             made.check_free()
     else:
         made.check_free()
+
+
+def test_a_table_that_only_grows(store: Store, log: Log) -> None:
+    """Delta would refuse to replace it, after all the work."""
+    for mode, value, is_free in (
+        ("overwrite", "true", False),
+        ("overwrite", "TRUE", False),
+        ("overwrite", "false", True),
+        ("append", "true", True),
+    ):
+        made = target(log, Snapshot(3, append_only=value), mode=mode)
+        with nullcontext() if is_free else pytest.raises(InputError, match="unset it"):
+            made.check_free()
 
 
 def test_runs(store: Store, log: Log) -> None:
