@@ -1,5 +1,6 @@
 """Matches the columns of a config with the columns of its source. Reports all problems at once."""
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -56,6 +57,7 @@ def resolve(config: Config, fields: Sequence[Field]) -> Schema:
         if attribute is None or (attribute.role is Role.DROP and field.name not in needed):
             continue
         wrong = list(_check_type(field, attribute, config.unit, controller, config.recode))
+        wrong += _check_comparable(field, attribute, config.privacy)
         if field.name in ordered:
             wrong += _check_order(field, attribute.order)
         problems += wrong
@@ -244,7 +246,7 @@ def _check_type(
         return
     if attribute.role in (Role.SENSITIVE, Role.TARGET) and not is_atomic(field.arrow):
         yield Problem(
-            where, f"type {field.type} can't be {attribute.role}; it can be insensitive or dropped"
+            where, f"type {field.type} can't be {attribute.role}; {_other_roles(field.type)}"
         )
     if field.name == controller and (
         not is_atomic(field.arrow) or pa.types.is_floating(field.arrow)
@@ -262,11 +264,36 @@ def _check_type(
     if attribute.pseudonym and not is_atomic(field.arrow):
         yield Problem(where, f"type {field.type} can't become a pseudonym")
     if quasi and not is_atomic(field.arrow):
-        yield Problem(
-            where, f"type {field.type} can't be anonymized; it can be insensitive or dropped"
-        )
+        yield Problem(where, f"type {field.type} can't be anonymized; {_other_roles(field.type)}")
     elif attribute.scale is not None and is_atomic(field.arrow):
         yield from _check_scale(field, attribute, field.arrow, attribute.scale, recode)
+
+
+#: A variant, alone or within another type; no field of that name.
+_VARIANT = re.compile(r"(^|[<,:])variant($|[>,])")
+
+
+def _other_roles(type: str) -> str:
+    """What a column of a type that isn't atomic can be."""
+    if _VARIANT.search(type):
+        return "it can be dropped, or insensitive if `privacy.acknowledge_unique` names it"
+    return "it can be insensitive or dropped"
+
+
+def _check_comparable(
+    field: Field, attribute: Attribute, privacy: PrivacySection
+) -> Iterator[Problem]:
+    """Checks that the audit can tell the values of an insensitive column apart: it counts how rare
+    they are, unless that is acknowledged."""
+    if attribute.role is not Role.INSENSITIVE or privacy.acknowledges_unique(field.name):
+        return
+    if field.arrow is not None and _VARIANT.search(field.type):
+        yield Problem(
+            f"column {field.name}",
+            f"type {field.type} can't be compared by value, so nobody can count how rare its "
+            "values are; give it `role: drop`, or accept rare ones: name it in "
+            "`privacy.acknowledge_unique`",
+        )
 
 
 def _check_order(field: Field, order: tuple[str, ...] | None) -> Iterator[Problem]:

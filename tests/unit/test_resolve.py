@@ -194,6 +194,25 @@ def test_map_as_quasi_identifier(scale: str) -> None:
     ]
 
 
+def test_variants() -> None:
+    """The audit can't count how rare they are: told before the work."""
+    carried = pa.struct([("value", pa.binary()), ("metadata", pa.binary())])
+    plain = config({"v": {"role": "insensitive"}})
+    privacy = {"models": [{"type": "k_anonymity", "k": 5}], "acknowledge_unique": ["v"]}
+    accepted = config({"v": {"role": "insensitive"}}, privacy=privacy)
+    protected = config({"v": {"role": "sensitive"}})
+    for type in ("variant", "array<variant>", "struct<a:int,b:variant>", "map<string,variant>"):
+        field = Field("v", type, carried)
+        (text,) = problems(plain, field)
+        assert text.startswith(f"column v: type {type} can't be compared by value")
+        assert resolve(accepted, [AGE, field])["v"].released
+        for found, verb in ((protected, "be sensitive"), (config({"v": quasi("nominal")}), "be a")):
+            (text,) = problems(found, field)
+            assert text.startswith(f"column v: type {type} can't {verb}")
+            assert text.endswith("insensitive if `privacy.acknowledge_unique` names it")
+    assert resolve(plain, [AGE, Field("v", "struct<variant:int>", carried)])["v"].released
+
+
 def test_map_as_sensitive_target_or_person() -> None:
     text = "column m: type map<string,int> can't be {}; it can be insensitive or dropped"
     assert problems(config({"m": {"role": "sensitive"}}), MAP) == [text.format("sensitive")]
