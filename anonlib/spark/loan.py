@@ -2,34 +2,61 @@
 
 from collections.abc import Callable
 from contextlib import suppress
-from contextvars import ContextVar
 from functools import wraps
-from typing import Any, ParamSpec, TypeAlias, TypeVar
+from threading import Lock
+from typing import Any, ParamSpec, TypeVar
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 
-#: A setting that a verb changed: the settings of the session, its name, its value before.
-Change: TypeAlias = tuple[Any, str, str | None]
-#: What the running verb changed; None outside of verbs.
-_CHANGES: ContextVar[list[Change] | None] = ContextVar("changes", default=None)
+
+class Loans:
+    """What the verbs that run in this process have changed in sessions. Threads may run several on
+    one session: nothing is put back before the last of them ends, since the others rely on it."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._n_verbs = 0
+        # The settings of a session, the name of one, its value before.
+        self._changes: list[tuple[Any, str, str | None]] = []
+
+    def begin(self) -> None:
+        """A verb begins."""
+        with self._lock:
+            self._n_verbs += 1
+
+    def change(self, conf: Any, key: str, value: str) -> None:
+        """Changes a setting; for good if no verb runs."""
+        with self._lock:
+            before = conf.get(key, None)
+            if before == value:
+                return
+            if self._n_verbs:
+                self._changes.append((conf, key, before))
+            conf.set(key, value)
+
+    def end(self) -> None:
+        """A verb ends."""
+        with self._lock:
+            self._n_verbs -= 1
+            while self._changes and not self._n_verbs:
+                conf, key, before = self._changes.pop()
+                with suppress(Exception):  # the session may be over, and hides no other error
+                    conf.unset(key) if before is None else conf.set(key, before)
+
+
+LOANS = Loans()
 
 
 def change_setting(conf: Any, key: str, value: str) -> None:
-    """Changes a setting of a session, within a verb until the verb ends.
+    """Changes a setting of a session, until the running verbs end.
 
     Args:
         conf: The settings of the session: `spark.conf`.
         key: The name of the setting.
         value: Its value.
     """
-    before = conf.get(key, None)
-    if before == value:
-        return
-    changes = _CHANGES.get()
-    if changes is not None:
-        changes.append((conf, key, before))
-    conf.set(key, value)
+    LOANS.change(conf, key, value)
 
 
 def return_session(verb: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
@@ -40,14 +67,10 @@ def return_session(verb: Callable[Arguments, Result]) -> Callable[Arguments, Res
 
     @wraps(verb)
     def public(*args: Arguments.args, **options: Arguments.kwargs) -> Result:
-        changes: list[Change] = []
-        token = _CHANGES.set(changes)
+        LOANS.begin()
         try:
             return verb(*args, **options)
         finally:
-            _CHANGES.reset(token)
-            for conf, key, before in reversed(changes):
-                with suppress(Exception):  # the session may be over, and hides no other error
-                    conf.unset(key) if before is None else conf.set(key, before)
+            LOANS.end()
 
     return public

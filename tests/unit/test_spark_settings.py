@@ -1,6 +1,7 @@
 """conf/spark: what spark-submit reads there is what a session needs, each setting with a reason."""
 
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
@@ -145,8 +146,20 @@ def test_changed_settings_are_put_back() -> None:
     changed = {"a": "5", "b": "2", "c": "4"}
     assert return_session(change)() == changed
     assert conf == {"a": "1", "b": "2"}
-    # A verb within a verb puts back what it changed itself.
-    assert return_session(lambda: (return_session(change)(), dict(conf)))()[1] == conf
+    # Nothing while another verb runs, within it or in another thread.
+    kept: list[dict[str, str]] = []
+
+    def outer() -> None:
+        thread = Thread(target=return_session(change))
+        thread.start()
+        thread.join()
+        kept.append(dict(conf))
+        return_session(change)()
+        kept.append(dict(conf))
+
+    return_session(outer)()
+    assert kept == [changed, changed]
+    assert conf == {"a": "1", "b": "2"}
     for end in (False, True):
         with pytest.raises(InputError, match="no"):
             return_session(change)(fail=True, end=end)
