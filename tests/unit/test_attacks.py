@@ -498,14 +498,14 @@ def test_controls_are_extrapolated_to_more_persons(kind: str) -> None:
         "two": np.append(np.full(300, 1 / wanted), np.full(1700, 0.1)),
     }[kind]
     true = float((wanted * share * (1 - share) ** (wanted - 1)).sum())
-    found = [extrapolate(random.binomial(n, share), n, wanted).expected for _ in range(10)]
+    found = [extrapolate(random.binomial(n, share), n, wanted).number for _ in range(10)]
     assert np.mean(found) == pytest.approx(true, rel=0.15)
 
 
 def test_controls_of_as_many_persons_are_counted() -> None:
     counts = np.array([0, 1, 1, 2, 70])
     assert extrapolate(counts, 5, 5) == (2, 0, 0)
-    assert extrapolate(np.zeros(5, np.int64), 3, 9).expected < 0.1
+    assert extrapolate(np.zeros(5, np.int64), 3, 9).number < 0.1
     assert extrapolate(counts[:0], 3, 9) == (0, 0, 0)
     assert extrapolate(counts[-1:], 3, 9) == (0, 0, 0)
 

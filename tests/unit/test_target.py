@@ -708,14 +708,17 @@ def test_how_deltas_writer_is_asked(
     own: Any = SimpleNamespace(write=write)
     made: Any = target(log, Snapshot(0), mode=mode, partition_by=["a"])
     made._order = lambda rows, names, n: (rows.schema, names, n)
-    rows = SimpleNamespace(schema="schema")
-    assert made._add(rows, "names", Digest(3, 1), own, "mine") == "actions"
+    checked: list[Any] = []
+    made._check_constraints = checked.append
+    rows = SimpleNamespace(schema="schema", toDF=lambda *names: names)
+    assert made._add(rows, {"c0": "a"}, Digest(3, 1), own, "mine") == "actions"
+    assert checked == [("a",)]
     options = {"txnAppId": "anonlib:mine", "txnVersion": "1"}
     if mode != "append":
         options["overwriteSchema"] = "true"
     names = {"error": "ErrorIfExists", "append": "Append", "overwrite": "Overwrite"}
     isolation = {"delta.isolationLevel": "Serializable"}
-    assert given == [("schema", "names", 3), names[mode], ("a",), options, isolation]
+    assert given == [("schema", {"c0": "a"}, 3), names[mode], ("a",), options, isolation]
 
 
 # --- readers without Spark

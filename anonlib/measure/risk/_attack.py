@@ -83,8 +83,13 @@ class AttackMeasure(Measure):
         # Rates of different numbers of attempts are drawn to a half by different amounts: what
         # always succeeds, in the release or not, would show a risk.
         n = min(n, others.num_rows) if others.num_rows else n
-        members, others = members.slice(0, n), others.slice(0, n)
+        members, others = _thin(members, n), _thin(others, min(n, others.num_rows))
         return Victims(pa.concat_tables([members, others]), members.num_rows)
+
+
+def _thin(persons: pa.Table, n: int) -> pa.Table:
+    """n persons from all over the table: equal ones may stand together."""
+    return persons.take(pa.array(np.arange(n) * persons.num_rows // max(n, 1)))
 
 
 class SecretAttack(AttackMeasure):

@@ -26,12 +26,12 @@ class Extrapolation(NamedTuple):
     """A number of predicates in a larger table.
 
     Attributes:
-        expected: Those that hold for exactly one row: between 0 and the number of predicates.
-        deviation: The standard deviation of this number.
+        number: Those that hold for exactly one row: between 0 and the number of predicates.
+        deviation: Its standard deviation.
         bias: How far it is off on average.
     """
 
-    expected: float
+    number: float
     deviation: float = 0.0
     bias: float = 0.0
 

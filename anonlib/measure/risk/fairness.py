@@ -103,8 +103,8 @@ class Fairness(CellMeasure):
         "of all rows; 0 to 1, more is worse",
         "worst_risk": "mean chance to be found again, by persons of the cell, of the group that is "
         "found most easily; 0 to 1, less is safer",
-        "risk_gap": "mean chance to be found again, by persons of the cell, of the group that is "
-        "found most easily, less that of all rows; 0 to 1, less is safer",
+        "risk_gap": "mean chance to be found again of the group that is found most easily, less "
+        "that of all rows; 0 to 1, less is safer",
     }
     reference: ClassVar[str] = (
         "the question: H. Xu, N. Zhang, Implications of data anonymization on the statistical "
