@@ -9,9 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anonlib.measure.fidelity._bins import category_bins
+from anonlib.measure.fidelity._axes import Axis
+from anonlib.measure.fidelity._bins import category_bins, round_edges
 from anonlib.measure.fidelity.marginals import Marginals
 from anonlib.measure.fidelity.moments import Moments
+from anonlib.table.encoding import Encoding
+from anonlib.table.schema import Scale
 from tests.compared import SCALES, Pair, made, pairs
 
 QUICK = settings(max_examples=40)
@@ -80,3 +83,20 @@ def test_equal_shares_come_in_the_order_of_names() -> None:
     counts = 9 * np.array([[*masses, 0.0]] * 2)  # the last one: of missing values
     labels, _ = category_bins(axis, counts, np.array([1.0] * 4 + [0.0] * 2), least=2)
     assert labels == ["a", "b", "c", "d"]
+
+
+@given(st.integers(-(2**52), 2**52).map(float), st.integers(20 * 10**6, 8 * 10**15).map(float))
+def test_ranges_of_timestamps_end_at_round_times(low: float, width: float) -> None:
+    """At midnight if they are about a day long or longer, else at round parts of it. In
+    microseconds."""
+    ends = low, low + width
+    encoding = Encoding("c0", Scale.CONTINUOUS, False, low + width / 2, width / 2, *ends)
+    edges = round_edges(Axis("c0", "t", encoding, pa.timestamp("us")))
+    steps = np.unique(np.diff(edges))
+    assert len(steps) <= 1
+    assert len(edges) <= 17
+    assert (edges > ends[0]).all()
+    assert (edges < ends[1]).all()
+    for step in steps.tolist():
+        assert step % 86_400e6 == 0 or 86_400e6 % step == 0
+        assert (edges % step == 0).all()

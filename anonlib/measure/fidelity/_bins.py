@@ -19,6 +19,15 @@ from anonlib.table.schema import Scale
 N_SHOWN = 16
 #: Bins cover the range within this many deviations of the mean.
 REACH = 3.0
+#: A second, and a day, in microseconds.
+SECOND, DAY = 1e6, 86_400e6
+#: Round parts of a day.
+CLOCK_STEPS = (
+    *(SECOND * n for n in (1, 2, 5, 10, 15, 30)),
+    *(60 * SECOND * n for n in (1, 2, 5, 10, 15, 30)),
+    *(3600 * SECOND * n for n in (1, 2, 3, 6, 12)),
+    DAY,
+)
 #: The most categories to show.
 MOST_SHOWN = 30
 #: Masses below this are rounding errors.
@@ -103,17 +112,31 @@ def round_edges(axis: Axis) -> Floats:
     rough = max((high - low) / N_SHOWN, _finest(axis.type)) if high > low else 0.0
     if not 0 < rough < float("inf"):
         return np.zeros(0)
-    unit = 10.0 ** np.floor(np.log10(rough))
-    step = next(unit * factor for factor in (1, 2, 5, 10) if unit * factor >= rough)
+    step = _find_step(axis.type, rough)
     edges = np.arange(np.floor(low / step) + 1, np.ceil(high / step)) * step
     return np.unique(edges.astype(np.float64))
+
+
+def _find_step(type: pa.DataType, least: float) -> float:
+    """A round number that is not below `least`; of timestamps, a round part of a day or round
+    days."""
+    if not pa.types.is_timestamp(type):
+        return _round_up(least)
+    if least <= DAY:
+        return next(step for step in CLOCK_STEPS if step >= least)
+    return DAY * _round_up(least / DAY)
+
+
+def _round_up(number: float) -> float:
+    unit = float(10.0 ** np.floor(np.log10(number)))
+    return next(unit * factor for factor in (1, 2, 5, 10) if unit * factor >= number)
 
 
 def _finest(type: pa.DataType) -> float:
     """The least difference between ends of ranges: a day, a second, or 0 for numbers."""
     if pa.types.is_date(type):
         return 1.0
-    return 1e6 if pa.types.is_timestamp(type) else 0.0
+    return SECOND if pa.types.is_timestamp(type) else 0.0
 
 
 def _digits(numbers: Floats) -> int:
