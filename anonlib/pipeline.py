@@ -27,6 +27,7 @@ from anonlib.config.model import (
     AccountabilitySection,
     Attribute,
     Config,
+    EvaluateSection,
     PrivacySection,
     ReleaseSection,
     SourceSection,
@@ -152,7 +153,7 @@ def _release(
     if past.backlog is not None and past.backlog.of(run_id) is not None:
         return waits(spark, config.record_path, target, run_id, past.backlog)
     with progress.stage("open", spark):
-        _open_other_tables(spark, config)
+        _open_other_tables(spark, config.evaluate)
         source = open_source(spark, config, dataframe, past.waiting_rows())
     account.source_version = source.version
     with tell_published(target, run_id), closing(source), explain_lost_pin(source):
@@ -226,10 +227,10 @@ def _make_private_folders(spark: SparkSession, config: Config) -> None:
     table_of_runs(spark, config.runs_path, config.release.path).make_folder()
 
 
-def _open_other_tables(spark: SparkSession, config: Config) -> None:
+def _open_other_tables(spark: SparkSession, evaluate: EvaluateSection | None) -> None:
     """Raises an error if a table that a measure reads can't be opened."""
-    if config.evaluate is not None:
-        require_other_tables(spark, config.evaluate.measures)
+    if evaluate is not None:
+        require_other_tables(spark, evaluate.measures)
 
 
 def _scan(source: Source, config: Config, prior_rows: DataFrame | None = None) -> Scan:
@@ -327,7 +328,7 @@ def _evaluate(
     if trial and config.release.mode == "append":
         target.check_free()
     with progress.stage("open", spark):
-        _open_other_tables(spark, config)
+        _open_other_tables(spark, config.evaluate)
         source = open_source(spark, config)
     account.source_version = source.version
     with closing(source):
@@ -516,7 +517,7 @@ def check(config: GivenConfig, progress: Progress | None = None) -> CheckResult:
         _require_apart(spark, config)
     with progress.stage("scan", spark):
         is_registered(spark, config.release)
-        _open_other_tables(spark, config)
+        _open_other_tables(spark, config.evaluate)
         source = open_source(spark, config)
         with closing(source):
             scan = _scan(source, config)
@@ -530,7 +531,7 @@ def check(config: GivenConfig, progress: Progress | None = None) -> CheckResult:
             *reader_notes(source.schema),
             *source.schema.notes,
             *_note_persons(config.one_row_per_person),
-            *note_seed(config),
+            *note_seed(config.seed),
             *_note_review(config.review),
         ),
         review=config.review,

@@ -136,7 +136,12 @@ def make_case(data: pa.Table, config: Mapping[str, Any], make: Make | None = Non
     parsed = anonlib.parse(config)
     rows = read_rows(data, data.column_names, parsed)
     encodings = {
-        column.id: fit_column(column, rows.table.column(column.id), parsed)
+        column.id: fit_column(
+            column,
+            rows.table.column(column.id),
+            parsed.max_categories,
+            parsed.privacy.missing_tokens,
+        )
         for column in rows.schema.quasi_identifiers
     }
     return AttackedCase(rows, make or by_engine(parsed), encodings, parsed.k, parsed.seed)

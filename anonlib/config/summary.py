@@ -139,10 +139,10 @@ SOFTWARE = ("anonlib", "pyspark", "delta-spark", "numpy", "pyarrow", "numba", "s
 NO_ROWS = ("spark", "accountability", "context", "events", "review", "bound")
 
 
-def note_seed(config: Config) -> Iterator[str]:
+def note_seed(seed: int) -> Iterator[str]:
     """A note if the seed is the default, which all can guess, whoever set it."""
-    if config.seed == Config.model_fields["seed"].default:
-        yield f"seed is {config.seed}, as all can guess: set one of your own, and keep it private"
+    if seed == Config.model_fields["seed"].default:
+        yield f"seed is {seed}, as all can guess: set one of your own, and keep it private"
 
 
 def digest_config(config: Config) -> str:

@@ -511,7 +511,7 @@ def _release_in_spark(data: Any, config: GivenConfig | None, arguments: Argument
     table = data.sparkSession.read.format("delta").load(result.table)
     record = {**result.to_dict(), "anonlib_record": 1, "settings": summarize_config(chosen)}
     record |= summarize_use(chosen.accountability, chosen.context)
-    risk = _value_risk(result.audit, chosen)
+    risk = _value_risk(result.audit, chosen.unit)
     notes = (*notes, *result.notes)
     found = result.evaluation
     return Release(table, result.audit, result.losses, risk, notes, chosen, record, found)
@@ -582,7 +582,7 @@ def _release_in_memory(
     record["policy"] = [asdict(verdict) for verdict in rules]
     record["overview"] = asdict(overview)
     record["evaluation"] = evaluation and evaluation.to_dict()
-    risk = _value_risk(report, config)
+    risk = _value_risk(report, config.unit)
     table = like(released, data, [c.name for c in schema.released if _keeps_type(c)])
     record["table_digest"] = digest_in_memory(to_arrow(table, list_names(table))).text
     return Release(table, report, release.losses, risk, notes, config, record, evaluation)
@@ -601,13 +601,13 @@ def _note(rows: "Rows", config: Config) -> Iterator[str]:
     if n_nobody := rows.n_nobody:
         count = f"fewer than {config.k}" if n_nobody < config.k else f"{n_nobody:,}"
         yield f"{count} rows have no person: no model counts them"
-    yield from note_seed(config)
+    yield from note_seed(config.seed)
 
 
-def _value_risk(report: AuditReport, config: Config) -> dict[str, float]:
+def _value_risk(report: AuditReport, unit: Sequence[str]) -> dict[str, float]:
     """Risks by the sizes of classes. With a unit, whose rows are no persons, the largest one: by
     the persons of the smallest class."""
-    if not config.unit:
+    if not unit:
         return value_risk(report.sizes, report.n_classes, report.n_rows)
     fewest = report.smallest_class
     return {"prosecutor_max": 1 / fewest} if fewest else {}

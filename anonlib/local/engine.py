@@ -10,8 +10,9 @@ import numpy as np
 import pyarrow as pa
 
 from anonlib.arrays import Floats, Ints
-from anonlib.config.model import Config, PartitionSection
+from anonlib.config.model import Config, PartitionSection, PrivacySection
 from anonlib.errors import ConfigError, Problem
+from anonlib.kernels import Kernel
 from anonlib.local.costs import choose_least_cost
 from anonlib.local.limits import refuse_large, size_sample
 from anonlib.local.protected import require_values
@@ -120,8 +121,8 @@ def make_release(
         counters=tuple(make_counter(m, schema, table_fit.encodings, sample) for m in counting),
     )
     if config.partition.by_tuples:
-        return _search_tuples(table, schema, config, task)
-    release = _release_blocks(table, schema, config, task)
+        return _search_tuples(table, schema, config.partition, config.privacy, task)
+    release = _release_blocks(table, schema, config.kernel, config.partition, task)
     return (
         _suppress_costliest(release, config.privacy.may_suppress(len(table))) if costs else release
     )
@@ -137,7 +138,7 @@ def fit_table(table: pa.Table, schema: Schema, config: Config) -> TableFit:
     for column in (*schema.quasi_identifiers, *target, *schema.context):
         values = table.column(column.id)
         try:
-            whole = fit_column(column, values, config)
+            whole = fit_column(column, values, config.max_categories, config.privacy.missing_tokens)
         except ConfigError as error:
             problems += error.problems
             continue
@@ -156,16 +157,18 @@ def fit_table(table: pa.Table, schema: Schema, config: Config) -> TableFit:
     )
 
 
-def _release_blocks(table: pa.Table, schema: Schema, config: Config, task: Task) -> MemoryRelease:
+def _release_blocks(
+    table: pa.Table, schema: Schema, kernel: Kernel, partition: PartitionSection, task: Task
+) -> MemoryRelease:
     table = table.append_column(PLACE, pa.array(np.arange(table.num_rows)))
     block, ordered = to_block(table, task)
-    if config.kernel.needs_classes:
+    if kernel.needs_classes:
         from anonlib.kernels.discriminant import class_moments
 
         task = replace(task, moments=class_moments(block))
     quasi = [ordered.column(column.id) for column in schema.quasi_identifiers]
     tuples, place = number_classes(quasi), ordered.column(PLACE).to_numpy()
-    leaf, units = _plan(block, tuples, place, config.partition, task)
+    leaf, units = _plan(block, tuples, place, partition, task)
     # A worker adds up the halves of rows' digests; a table in memory can't change meanwhile.
     ordered = ordered.append_column(LOW, ordered.column(HASH))
     ordered = ordered.append_column(HIGH, ordered.column(HASH))
@@ -235,9 +238,15 @@ def _merge(block: Block, leaf: Ints) -> Ints:
     return merge_failing(block, np.unique(leaf, return_inverse=True)[1].astype(np.int64))
 
 
-def _search_tuples(table: pa.Table, schema: Schema, config: Config, task: Task) -> MemoryRelease:
+def _search_tuples(
+    table: pa.Table,
+    schema: Schema,
+    partition: PartitionSection,
+    privacy: PrivacySection,
+    task: Task,
+) -> MemoryRelease:
     """One search over the distinct tuples of the table."""
-    step = next(s for s in config.partition.steps if isinstance(s, TuplesPartitioner))
+    step = next(s for s in partition.steps if isinstance(s, TuplesPartitioner))
     ids = [column.id for column in schema.quasi_identifiers]
     apart = [id for id in schema.protected if id not in ids]
     tuples = number_classes([table.column(id) for id in ids])
@@ -247,7 +256,7 @@ def _search_tuples(table: pa.Table, schema: Schema, config: Config, task: Task) 
     number = pa.array(tuples[first])
     for name, values in ((TUPLE, number), (CHECK, number), (COUNT, pa.array(count))):
         counted = counted.append_column(name, values)
-    bounds = Bounds(step.max_tuples, config.privacy.may_suppress(table.num_rows))
+    bounds = Bounds(step.max_tuples, privacy.may_suppress(table.num_rows))
     found = search(counted, task, bounds)
     summary = found.column(SUMMARY).drop_null()[0].as_py()
     place = np.full(int(tuples.max()) + 1, -1)

@@ -101,7 +101,7 @@ def _model_problems(
     somebody = _find_somebody(person, n)
 
     def codes(column: Column) -> Codes:
-        return _code(table, column, config)[somebody]
+        return _code(table, column, config.privacy.missing_tokens)[somebody]
 
     def count_values(column: Column, _: int) -> int:
         found = codes(column)
@@ -132,10 +132,10 @@ def _count(numbers: Ints | Codes) -> int:
     return int(np.count_nonzero(np.bincount(numbers)))
 
 
-def _code(table: pa.Table, column: Column, config: Config) -> Codes:
+def _code(table: pa.Table, column: Column, missing_tokens: tuple[str, ...]) -> Codes:
     """int32[n]. The code of each row's value of a protected column; MISSING for a missing one."""
     values = table.column(column.id).combine_chunks()
-    return code_protected(values, config.privacy.missing_tokens)
+    return code_protected(values, missing_tokens)
 
 
 def _joint_problems(
@@ -153,7 +153,7 @@ def _joint_problems(
     codes = [
         codes_among(table.column(c.id).combine_chunks(), tokens, values[c.id].categories)
         if c.id in values
-        else _code(table, c, config)
+        else _code(table, c, config.privacy.missing_tokens)
         for c in columns
     ]
     somebody = _find_somebody(person, table.num_rows)
@@ -186,9 +186,9 @@ def _disclosure_problems(table: pa.Table, schema: Schema, config: Config) -> Ite
         if values.null_count or _count(_number_rows([values])) < table.num_rows:
             yield refuse_key(config.one_row_per_person)
     for target in schema.of(Role.TARGET):
-        label = _code(table, target, config)
+        label = _code(table, target, config.privacy.missing_tokens)
         for column in schema.of(Role.SENSITIVE):
-            if _determines(label, _code(table, column, config)):
+            if _determines(label, _code(table, column, config.privacy.missing_tokens)):
                 yield refuse_target(target, column)
     privacy = config.privacy
     insensitive = [

@@ -102,7 +102,10 @@ def read_rows(table: pa.Table, names: Sequence[str], config: Config) -> Rows:
         raise ConfigError(problems)
     schema = resolve(config, fields)
     _require_atomic(schema)
-    columns = {c.id: _read(plain[c.name], c, schema, config) for c in schema.columns}
+    fold_case = config.person.fold_case
+    columns = {
+        c.id: _read(plain[c.name], c, schema.unit, fold_case=fold_case) for c in schema.columns
+    }
     private = (*schema.unit, schema.controller)
     hashed = [columns[c.id] for c in schema.columns if c.released or c.id in private]
     row_hash = hash_rows(hashed)
@@ -208,17 +211,18 @@ def _require_atomic(schema: Schema) -> None:
         )
 
 
-def _read(values: pa.Array, column: Column, schema: Schema, config: Config) -> pa.Array:
+def _read(values: pa.Array, column: Column, unit: Sequence[str], *, fold_case: bool) -> pa.Array:
     """The values as Spark's source reads them: one zero, null for NaN where it means missing, one
     text for each person."""
     if pa.types.is_floating(values.type):
         values = one_zero(values)
         if column.role in WITHOUT_NAN:
             values = pc.if_else(pc.is_nan(values), None, values)
-    identifies = column.role is Role.IDENTIFIER or column.id in schema.unit
+    identifies = column.role is Role.IDENTIFIER or column.id in unit
     if identifies and pa.types.is_string(values.type):
         encoded = values.dictionary_encode()
-        folded = config.person.fold_case
-        known = [identify(text, folded=folded) or None for text in encoded.dictionary.to_pylist()]
+        known = [
+            identify(text, folded=fold_case) or None for text in encoded.dictionary.to_pylist()
+        ]
         return pa.array(known, pa.string()).take(encoded.indices)
     return values

@@ -106,7 +106,8 @@ def _task(table: pa.Table, schema: Schema, config: Config) -> Task:
     """The worker's task of a release. Nothing is staged."""
 
     def fit(column: Column) -> Encoding:
-        return fit_column(column, table.column(column.id), config)
+        values, tokens = table.column(column.id), config.privacy.missing_tokens
+        return fit_column(column, values, config.max_categories, tokens)
 
     target = schema.target
     table_fit = TableFit(
@@ -118,12 +119,17 @@ def _task(table: pa.Table, schema: Schema, config: Config) -> Task:
     return make_task(config, schema, table_fit, pa.schema([]))
 
 
-def fit_column(column: Column, column_values: pa.ChunkedArray, config: Config) -> Encoding:
+def fit_column(
+    column: Column,
+    column_values: pa.ChunkedArray,
+    max_categories: int,
+    missing_tokens: tuple[str, ...],
+) -> Encoding:
     """The encoding of a column of the whole table. Raises ConfigError for too many categories."""
-    values, most = column_values.combine_chunks(), config.max_categories
-    if column.by_category and pc.count_distinct(values.drop_null()).as_py() > most:
-        raise ConfigError([refuse_categories(column, most)])
-    return fit_whole(column, values, config.privacy.missing_tokens)
+    values = column_values.combine_chunks()
+    if column.by_category and pc.count_distinct(values.drop_null()).as_py() > max_categories:
+        raise ConfigError([refuse_categories(column, max_categories)])
+    return fit_whole(column, values, missing_tokens)
 
 
 def _find_cells(block: Block, owner: Ints, config: Config) -> KernelResult:
