@@ -195,8 +195,10 @@ def check_delta(table: Table, verdict: Verdict) -> None:
         share = values.value_counts(normalize=True).reindex(whole.index, fill_value=0.0)
         worst.append([abs(log(p / q)) if p else inf for p, q in zip(share, whole, strict=True)])
     complete = [max(each) for each in worst if inf not in each]
-    assert verdict.value == pytest.approx(max(complete))
     assert verdict.n_failing == len(worst) - len(complete)
+    # What complete classes have would look like a pass beside those that fail.
+    expected = None if verdict.n_failing else pytest.approx(max(complete))
+    assert verdict.value == expected
     present = max(x for each in worst for x in each if x < inf)
     assert anonymity.delta_disclosure(table.frame, table.quasi, [table.text]) == pytest.approx(
         present

@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 
 import anonlib
 from tests.unit.test_anonymize import people, released
-from tests.unit.test_certificate_in_memory import states
+from tests.unit.test_certificate_in_memory import USUAL, states
 
 pytestmark = pytest.mark.spark
 
@@ -27,7 +27,7 @@ MODELS = [
 def test_tables_in_spark(spark: SparkSession, tmp_path: Path) -> None:
     recode = {"columns": {"city": {"type": "set", "form": "array"}, "wage": "interval"}}
     table = pa.Table.from_pandas(people(), preserve_index=False)
-    found = released(table, k=None, l=None, recode=recode, privacy={"models": MODELS})
+    found = released(table, k=None, l=None, recode=recode, privacy={"models": MODELS, **USUAL})
     page, delta, file = (str(tmp_path / name) for name in ("c.html", "delta", "t.parquet"))
     found.certificate(page)
     found.to_delta(delta)
