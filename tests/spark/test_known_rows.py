@@ -99,7 +99,7 @@ def test_rows_in_doubt_are_read(
 def test_rows_of_others_are_audited(shell: Shell, spark: SparkSession, started: Path) -> None:
     add_row(spark, started)
     said = shell.release(config(started, 30, 9), "--set", "release.acknowledge_returning=true")
-    assert (said.code, "k_anonymity k=3: 1 classes" in said.error) == (3, True), said.err
+    assert (said.code, "k_anonymity k=3: 1 class fails" in said.error) == (3, True), said.err
 
 
 def test_rows_of_others_who_say_that_nothing_changed(
