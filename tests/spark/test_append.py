@@ -161,7 +161,9 @@ def test_rows_of_others(shell: Shell, spark: SparkSession, started: Path) -> Non
     spark.sql(row).write.format("delta").mode("append").save(path)
     accepted = ("--set", "release.acknowledge_returning=true")
     said = shell.release(later, *accepted)
-    refused(said, 3, "the audit of the table with the batch failed", "k_anonymity k=3: 1 class fails")
+    refused(
+        said, 3, "the audit of the table with the batch failed", "k_anonymity k=3: 1 class fails"
+    )
     assert table(spark, started).count() == 35
 
 

@@ -53,30 +53,38 @@ def extrapolate(counts: Ints, n: int, n_other: int) -> Extrapolation:
     """
     if n == n_other or not len(counts):
         return Extrapolation(float((counts == 1).sum()))
-    few = counts[counts <= MOST_ROWS]
-    if not len(few):
+    times = np.bincount(counts[counts <= MOST_ROWS], minlength=MOST_ROWS + 1)
+    if not times.any():
         return Extrapolation(0.0)
     mean = np.append(0.0, np.geomspace(LEAST, GREATEST, N_GRID))
     larger = mean * n_other / n
     single = larger * np.exp(-larger)
-    share = _fit_shares(few, mean)
-    expected = len(few) * (share @ single)
+    (share,) = _fit_shares(times[None, :], mean)
+    number = times.sum() * (share @ single)
     random = np.random.default_rng(0)
-    drawn = random.poisson(random.choice(mean, (DRAWN, len(few)), p=share / share.sum()))
-    again = [each[each <= MOST_ROWS] for each in drawn]
-    found = np.array([len(each) * (_fit_shares(each, mean) @ single) for each in again])
-    figures = expected, found.std(ddof=1), found.mean() - expected
+    drawn = random.poisson(random.choice(mean, (DRAWN, times.sum()), p=share / share.sum()))
+    again = np.stack(
+        [np.bincount(each, minlength=MOST_ROWS + 2) for each in np.minimum(drawn, MOST_ROWS + 1)]
+    )
+    times = again[:, : MOST_ROWS + 1]
+    found = times.sum(axis=1) * (_fit_shares(times, mean) @ single)
+    figures = number, found.std(ddof=1), found.mean() - number
     return Extrapolation(*(round(float(each), 6) for each in figures))
 
 
-def _fit_shares(counts: Ints, mean: Floats) -> Floats:
-    """float64[grid]. The share of each mean that makes the counts likeliest."""
-    from scipy.stats import poisson
+def _fit_shares(times: Ints, mean: Floats) -> Floats:
+    """float64[tables, grid]. By table, the share of each mean that makes the counts likeliest.
 
-    value, times = np.unique(counts, return_counts=True)
-    likelihood = poisson.pmf(value[:, None], mean[None, :])
-    share: Floats = np.full(len(mean), 1 / len(mean))
+    times: int64[tables, MOST_ROWS + 1]. How many predicates hold for each number of rows.
+    """
+    from scipy.special import gammaln, xlogy  # not scipy.stats, which takes a second to import
+
+    n_rows = np.arange(times.shape[1])[:, None]
+    likelihood = np.exp(xlogy(n_rows, mean) - mean - gammaln(n_rows + 1))  # Poisson
+    weight = times / np.maximum(times.sum(axis=1, keepdims=True), 1)
+    share: Floats = np.full((len(times), len(mean)), 1 / len(mean))
     for _ in range(STEPS):
-        joint = likelihood * share
-        share = times @ (joint / joint.sum(axis=1, keepdims=True)) / max(len(counts), 1)
+        expected = share @ likelihood.T
+        ratio = np.divide(weight, expected, out=np.zeros_like(weight), where=weight > 0)
+        share = share * (ratio @ likelihood)
     return share
