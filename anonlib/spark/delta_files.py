@@ -135,12 +135,16 @@ class Transaction:
         return found.select(*cast, *[_column(each) for each in found.columns[len(cast) :]])
 
 
-def digest_files(spark: SparkSession, root: str, version: int, names: Collection[str]) -> Digest:
+def digest_files(
+    spark: SparkSession, root: str, version: int, names: Collection[str]
+) -> tuple[Digest, set[str]]:
     """The digest of the rows that a version of a table has in files of these names, wherever they
-    lie. Rows that are marked as deleted are left out."""
+    lie, and the names that were found. Rows that are marked as deleted are left out."""
     table = spark.read.format("delta").option("versionAsOf", version).load(root)
     name = F.col("_metadata.file_name")
-    return digest(table.where(name.isin(*names)).select(*map(_column, table.columns)))
+    rows = table.where(name.isin(*names))
+    found = {row[0] for row in rows.select(name.alias("name")).distinct().collect()}
+    return digest(rows.select(*map(_column, table.columns))), found
 
 
 def delta_log(spark: SparkSession, root: str) -> Any:

@@ -50,9 +50,9 @@ def read_metadata(spark: SparkSession, snapshot: Any) -> TableMetadata:
     )
 
 
-def read_constraints(spark: SparkSession, snapshot: Any) -> dict[str, str]:
-    """By name: the SQL condition that every row of the table must meet. Columns that must not be
-    null have one, too."""
+def read_constraints(spark: SparkSession, snapshot: Any, *, of_columns: bool) -> dict[str, str]:
+    """By name: the SQL condition that every row of the table must meet. of_columns: Whether columns
+    that must not be null have one, too."""
     metadata = snapshot.metadata()
     configuration, prefix = metadata.configuration(), "delta.constraints."
     names = [str(key) for key in scala_list(spark, configuration.keys())]
@@ -62,7 +62,7 @@ def read_constraints(spark: SparkSession, snapshot: Any) -> dict[str, str]:
         if name.startswith(prefix)
     }
     for field in struct_type(metadata.schema()).fields:
-        if not field.nullable:
+        if of_columns and not field.nullable:
             quoted = field.name.replace("`", "``")
             found[f"NOT NULL of {field.name}"] = f"`{quoted}` IS NOT NULL"
     return found

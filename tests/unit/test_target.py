@@ -316,9 +316,9 @@ def test_commits_that_change_no_row(
 ) -> None:
     read = []
 
-    def digest_files(_: Any, root: str, version: int, names: Any) -> str:
+    def digest_files(_: Any, root: str, version: int, names: Any) -> Any:
         read.append((root, version, names))
-        return "the same rows"
+        return "the same rows", names
 
     monkeypatch.setattr(publish, "digest_files", digest_files)
     made = target(log, Snapshot(4))
@@ -340,11 +340,22 @@ def test_commits_that_change_no_row(
         assert made.version == 4
 
 
-@pytest.mark.parametrize("found", [[1, 2], [1, OSError("gone")]])
+BOTH = {"old", "new"}
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        [(1, BOTH), (2, BOTH)],
+        [(1, BOTH), OSError("gone")],
+        [(0, set()), (0, set())],
+        [(0, {"old"}), (0, set())],
+    ],
+)
 def test_commits_that_only_say_so(
     store: Store, log: Log, monkeypatch: pytest.MonkeyPatch, found: list[Any]
 ) -> None:
-    """Other rows in the new files, or files that are gone."""
+    """Other rows in the new files, files that are gone, or that are not found by their names."""
     monkeypatch.setattr(publish, "digest_files", Mock(side_effect=found))
     made = target(log, Snapshot(4))
     log.snapshot = Snapshot(5)
