@@ -51,7 +51,12 @@ from anonlib.spark.delta_log import (
 from anonlib.spark.digest import digest
 from anonlib.spark.lease import Lease
 from anonlib.spark.storage import Storage
-from anonlib.spark.tasks import count_cores, run_uninterrupted, settle_tasks
+from anonlib.spark.tasks import (
+    count_cores,
+    give_each_file_a_task,
+    run_uninterrupted,
+    settle_tasks,
+)
 from anonlib.spark.translation import translate, translate_errors
 from anonlib.table.schema import Schema
 
@@ -278,6 +283,7 @@ class Target:
         staged_rows: DataFrame,
         names: Mapping[str, str],
         staged_digest: Digest,
+        is_dealt: bool,
         files: DataFiles | None,
         lease: Lease,
         run_id: str,
@@ -286,8 +292,9 @@ class Target:
         """Moves the files of the audited rows into the table, and commits them with the manifest as
         metadata.
 
-        Where the audited files can't be the release, their rows are written again in random order,
-        read again, and compared with the audited ones. Delta's own writer does that if the table
+        Where the audited files can't be the release, their rows are written again, read again, and
+        compared with the audited ones: file by file if they are dealt to files, else in random
+        order. Delta's own writer does that if the table
         asks for more than files, such as constraints or other names of columns: if it dies, files
         of tasks that had ended are left to VACUUM; no reader sees them, and they hold audited rows.
 
@@ -299,6 +306,8 @@ class Target:
             staged_rows: The audited rows.
             names: Id -> name of the columns to publish, in the order of the table.
             staged_digest: The digest of the audited rows.
+            is_dealt: Whether the audited files have whole cells each, and their rows in random
+                order.
             files: The files of the audited rows, if they can be the release as they are.
             lease: The lease of the run.
             run_id: The run.
@@ -315,13 +324,22 @@ class Target:
             transaction, actions = self._begin(), None
             try:
                 rows = staged_rows.select(*names)
-                with settle_tasks(self._spark):
-                    if files is None and self._takes(nullable(rows.toDF(*names.values()).schema)):
-                        files = self._write(rows, names, staged_digest, lease, run_id)
+                frame = rows if is_dealt else self._order(rows, staged_digest.n_rows)
+                frame = frame.toDF(*names.values())
+                with settle_tasks(self._spark), give_each_file_a_task(self._spark):
+                    if files is None and self._takes(nullable(frame.schema)):
+                        files = write_files(
+                            *(self._spark, f"{lease.work}/table", frame, run_id),
+                            self._release.partition_by,
+                        )
+                        # With the names and types that the digest of the audited rows is of.
+                        _require_equal(files.read(rows.schema), staged_digest)
                     if files is not None and self._takes(files.schema):
                         actions = self._adopt(files, transaction, lease)
                     else:
-                        actions = self._add(rows, names, staged_digest, transaction, run_id)
+                        # Delta's writer would leave files behind.
+                        self._check_constraints(rows.toDF(*names.values()))
+                        actions = self._add(frame, transaction, run_id)
                         _require_equal(transaction.read(actions, rows.schema), staged_digest)
                 operation = self._operation(text)
                 with lease.committing(publishing=True):
@@ -368,25 +386,9 @@ class Target:
                 lease.doubt()
             raise
 
-    def _write(
-        self,
-        rows: DataFrame,
-        names: Mapping[str, str],
-        digest_of_rows: Digest,
-        lease: Lease,
-        run_id: str,
-    ) -> DataFiles:
-        """Writes rows in random order into the run's own folder."""
-        frame, by = self._order(rows, names, digest_of_rows.n_rows), self._release.partition_by
-        files = write_files(self._spark, f"{lease.work}/table", frame, run_id, by)
-        # With the names and types that the digest of the audited rows is of.
-        _require_equal(files.read(rows.schema), digest_of_rows)
-        return files
-
-    def _order(self, rows: DataFrame, names: Mapping[str, str], n_rows: int) -> DataFrame:
+    def _order(self, rows: DataFrame, n_rows: int) -> DataFrame:
         cores = count_cores(self._spark)
-        frame = order_in_table(rows, count_files(n_rows, self._release.rows_per_file, cores))
-        return frame.select(*[F.col(id).alias(name) for id, name in names.items()])
+        return order_in_table(rows, count_files(n_rows, self._release.rows_per_file, cores))
 
     def _takes(self, schema: StructType) -> bool:
         """Whether files of these columns may be added to the table as they are: it has the same
@@ -421,26 +423,16 @@ class Target:
             [*pool.map(move, files.paths)]
         return self._with_removals(transaction, files.actions)
 
-    def _add(
-        self,
-        rows: DataFrame,
-        names: Mapping[str, str],
-        digest_of_rows: Digest,
-        transaction: Transaction,
-        run_id: str,
-    ) -> Any:
-        """Writes rows into the table by Delta's own writer. Returns the actions of the commit.
-
-        What the table demands of rows is checked first: the writer would leave files behind.
-        """
-        self._check_constraints(rows.toDF(*names.values()))
+    def _add(self, frame: DataFrame, transaction: Transaction, run_id: str) -> Any:
+        """Writes rows into the table by Delta's own writer. Returns the actions of the commit."""
         options = {"txnAppId": f"{APP}{run_id}", "txnVersion": "1"}
         if self._release.mode != "append":
             options["overwriteSchema"] = "true"
-        frame, by = self._order(rows, names, digest_of_rows.n_rows), self._release.partition_by
+        by = self._release.partition_by
         return transaction.write(frame, self._save_mode(), by, options, PROPERTIES)
 
     def _check_constraints(self, rows: DataFrame) -> None:
+        """Raises InputError if rows break what the table demands of them."""
         if self.version < 0:
             return
         # An overwrite gives the table other columns, which may be null; conditions stay.

@@ -59,7 +59,10 @@ class Staging:
         task: Its worker's task.
         rows: The staged rows.
         totals: What the tasks told of them.
-        files: The files of the rows, if they can be the release as they are; else None.
+        files: The files of the rows.
+        is_dealt: Whether each file has whole cells, and its rows in random order.
+        is_release: Whether the files can be the release as they are: they are dealt, and nothing
+            private is in them.
         left_out: Digest of the source's rows that are not staged.
     """
 
@@ -67,13 +70,15 @@ class Staging:
     task: Task
     rows: DataFrame
     totals: tuple[Totals, ...]
-    files: DataFiles | None = None
+    files: DataFiles
+    is_dealt: bool
+    is_release: bool
     left_out: Digest = field(default_factory=Digest)
 
     def with_file(self, name: str) -> DataFrame | None:
-        """The staged rows with a column of their files; None if these are not the release, or a
-        single file is."""
-        if self.files is None or len(self.files.paths) == 1:
+        """The staged rows with a column of their files; None if the files of the release will have
+        other rows, or there is a single one."""
+        if not self.is_dealt or len(self.files.paths) == 1:
             return None
         return self.files.read(self.rows.schema, file=name)
 
@@ -89,7 +94,7 @@ def stage_release(
     progress: Progress,
 ) -> Staging:
     """Plans and anonymizes a source, and writes the rows as files that can be the release, if
-    nothing private is among them.
+    nothing private is in them.
 
     Args:
         source: The source.
@@ -149,23 +154,22 @@ def _write(
     plan: Plan,
     task: Task,
 ) -> Staging:
-    """Anonymizes rows, and writes them: as files that can be the release, if the workers tell
-    nothing private of them and each file has whole cells."""
+    """Anonymizes rows, and writes them: dealt to files, if each can have whole cells."""
     spark, names = rows.sparkSession, place.names
     own = {c: tuple(map(registry.spec, models)) for c, models in plan.own.items()}
     task = replace(task, own=own, values=plan.values)
     cores = count_cores(spark)
     wanted = count_files(plan.n_rows, release.rows_per_file, cores)
     n_files = min(wanted, plan.most_files)
-    can_be_released = (
+    is_dealt = (
         release.order == "file"
         and not release.partition_by
         and n_files * release.rows_per_file >= plan.n_rows
         and n_files <= (how.partitions or n_files)
-        and {*task.output.names} == {*names}
     )
+    is_release = is_dealt and {*task.output.names} == {*names}
     # As many for each file.
-    n_tasks = n_files * ceil(plan.n_rows / ROWS_PER_TASK / n_files) if can_be_released else None
+    n_tasks = n_files * ceil(plan.n_rows / ROWS_PER_TASK / n_files) if is_dealt else None
     with hear_tasks(spark) as totals, fit_batches(spark, row_bytes):
         frame = plan.stage(
             rows,
@@ -175,12 +179,14 @@ def _write(
             n_partitions=how.partitions or n_tasks,
             pandas=how.grouped_map == "pandas",
         )
-        if can_be_released:
-            frame = order_in_files(frame.select(*names), n_files)
-        named = frame.toDF(*names.values()) if can_be_released else frame
+        if is_release:
+            frame = frame.select(*names)
+        if is_dealt:
+            frame = order_in_files(frame, n_files)
+        named = frame.toDF(*names.values()) if is_release else frame
         files = write_files(spark, place.folder, named, place.run_id)
-    kept = files if can_be_released else None
-    return Staging(plan, task, files.read(frame.schema), tuple(totals.value), kept)
+    staged = files.read(frame.schema)
+    return Staging(plan, task, staged, tuple(totals.value), files, is_dealt, is_release)
 
 
 def _mark(rows: DataFrame, schema: Schema, seed: int, n_rows: int, marks: Marks) -> DataFrame:

@@ -173,10 +173,12 @@ class Run:
             digest_of_rows = digest_halves(hashed, released)
             outcome = staging.plan.outcome(digest_of_rows, staging.totals, schema, staging.task)
             require_same(scan.source_digest, outcome.source_digest + staging.left_out)
-            rows = staging.rows if released is None else staging.rows.where(released)
+            rows, by_file = staging.rows, staging.with_file(FILE)
+            if released is not None:
+                rows = rows.where(released)
+                by_file = None if by_file is None else by_file.where(released)
             table = self.prior.with_batch(rows, schema)
             spec = make_published_spec(config)
-            by_file = staging.with_file(FILE)
             report = audit_staged(rows, spec, schema, staging.plan, table, by_file)
             self.account.report = report
             require(report, outcome, staging.plan, scan, config.privacy)
@@ -266,9 +268,11 @@ class Run:
         after = self.prior.digest + digest_of_rows if self.prior.in_ledger else None
         self.past.before_commit(self.run_id, source, after, release.table_report)
         require_same_files(source.files, source.fresh)
-        files = release.staging.files
+        staging = release.staging
+        files = staging.files if staging.is_release else None
         version = self.target.publish(
-            release.rows, names, digest_of_rows, files, lease, self.run_id, text
+            *(release.rows, names, digest_of_rows, staging.is_dealt, files),
+            *(lease, self.run_id, text),
         )
         write_manifest(self.spark, self.target.path, text)
         self.past.after_commit(self.target)

@@ -23,6 +23,8 @@ Result = TypeVar("Result")
 #: Rows that a task of a shuffle should have.
 ROWS_PER_TASK = 250_000
 PATIENCE_SECONDS = 10.0
+#: More bytes than a file has: a terabyte.
+FILE_BYTES = str(2**40)
 
 
 def count_cores(spark: SparkSession) -> int:
@@ -161,6 +163,15 @@ def fit_batches(spark: SparkSession, row_bytes: int | None) -> Iterator[None]:
     known = row_bytes is not None and limit.isdecimal() and records.isdecimal()
     fits = known and 0 < int(records) * (row_bytes or 0) < int(limit)
     with _setting(spark, key, str(2**31 - 1)) if fits else nullcontext():
+        yield
+
+
+@contextmanager
+def give_each_file_a_task(spark: SparkSession) -> Iterator[None]:
+    """Tasks in the body read one file each: no file is cut, and none are joined, unless they are of
+    more than a terabyte, or `spark.sql.files.maxPartitionNum` allows fewer tasks."""
+    most, cost = (f"spark.sql.files.{name}" for name in ("maxPartitionBytes", "openCostInBytes"))
+    with _setting(spark, most, FILE_BYTES), _setting(spark, cost, FILE_BYTES):
         yield
 
 

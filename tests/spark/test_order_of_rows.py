@@ -157,8 +157,6 @@ def changed(config: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
         {"release": {"order": "table"}},
         {"release": {"partition_by": ["illness"]}},
         {"release": {"rows_per_file": 1000}, "partition": {"max_rows": 1000}},
-        {"privacy": {"suppress": "costliest", "suppression_limit": 0.01}},
-        {"one_row_per_person": None, "unit": ["name"]},
     ],
     ids="-".join,
 )
@@ -169,8 +167,7 @@ def test_files_that_can_not_be_the_release(
     changes: dict[str, Any],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Where tasks tell more than the release, or a file would have few blocks, all rows are dealt
-    anew, and nothing private is in what is published."""
+    """Where files are laid out otherwise, or would have few blocks, all rows are dealt anew."""
     config = changed(source, changes)
     orders = Counter[str]()
     whole = publish.order_in_table
@@ -184,6 +181,60 @@ def test_files_that_can_not_be_the_release(
     assert orders == {"table": 1}
     rows = pd.concat(files_of(spark, config["release"]["path"]))
     assert {*rows.columns} <= {"wage", "city", "illness", "position"}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"privacy": {"suppress": "costliest", "suppression_limit": 0.01}},
+        {"one_row_per_person": None, "unit": ["name"]},
+        {"partition": {"steps": [{"type": "controller", "column": "city"}]}},
+    ],
+    ids=["costs", "persons", "controllers"],
+)
+def test_files_with_private_columns(
+    shell: Shell,
+    spark: SparkSession,
+    source: dict[str, Any],
+    changes: dict[str, Any],
+    audits: list[bool],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Where tasks tell more than the release, each file is written again without that: with the
+    same rows in the same order, and so with whole classes."""
+    staged: list[pd.DataFrame] = []
+    write = publish.write_files
+
+    def note(spark: SparkSession, root: str, frame: DataFrame, *how: Any) -> data_files.DataFiles:
+        staged.extend(pq.read_table(name.removeprefix("file://")).to_pandas() for name in files)
+        return write(spark, root, frame, *how)
+
+    written = staging.write_files
+
+    def note_files(*given: Any) -> data_files.DataFiles:
+        made = written(*given)
+        files.extend(f"{made.transaction.root}/{path}" for path in made.paths)
+        return made
+
+    files: list[str] = []
+    monkeypatch.setattr(staging, "write_files", note_files)
+    monkeypatch.setattr(publish, "write_files", note)
+    monkeypatch.setattr(publish.Target, "_order", None)  # it would deal the rows anew
+    assert shell.release(changed(source, changes)).code == 0
+    assert audits == [True]
+    released = files_of(spark, source["release"]["path"])
+    assert [{*rows.columns} for rows in released] == [{"wage", "city", "illness", "position"}] * 2
+    assert all(classes(rows).min() >= K for rows in released)
+    before = {tuple(rows["c4"]) for rows in staged}
+    assert len(before) == 2
+    for rows in released:
+        assert any(_is_part(tuple(rows["position"]), each) for each in before)
+
+
+def _is_part(some: tuple[int, ...], of: tuple[int, ...]) -> bool:
+    """Whether `of` has these in this order."""
+    rest = iter(of)
+    return all(each in rest for each in some)
 
 
 def test_a_session_that_names_columns_otherwise(

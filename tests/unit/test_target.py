@@ -454,6 +454,7 @@ class Held:
 
     def __init__(self, *, remote: bool = False):
         self.remote, self.doubtful, self.removed = remote, False, 0
+        self.work = "work"
         self.holds = True
 
     def doubt(self) -> None:
@@ -543,6 +544,9 @@ class Written(str):
 
     schema: Any = "schema"
 
+    def read(self, like: Any) -> Any:
+        return self
+
 
 class Publishing(Target):
     """A target of which each step is noted; one of them may fail."""
@@ -567,8 +571,12 @@ class Publishing(Target):
     def _takes(self, schema: Any) -> bool:
         return self.takes
 
-    def _write(self, *args: Any) -> Any:
-        return Written(self._step("write"))
+    def _order(self, rows: Any, n_rows: int) -> Any:
+        self.done.append("order")
+        return rows
+
+    def _check_constraints(self, rows: Any) -> None:
+        self.done.append("check")
 
     def _adopt(self, files: Any, *args: Any) -> Any:
         return self._step(f"adopt {files}")
@@ -613,19 +621,21 @@ class Committing(Held):
     [
         (True, "files", "", False, "adopt files|lease True|unchanged|commit adopt files|ended"),
         (True, None, "", False, "write|adopt write|lease True|unchanged|commit adopt write|ended"),
-        (False, "files", "", False, "add|lease True|unchanged|commit add|ended"),
-        (False, None, "", True, "add|lease True|unchanged|again|commit again|ended"),
+        (False, "files", "", False, "check|add|lease True|unchanged|commit add|ended"),
+        (False, None, "", True, "check|add|lease True|unchanged|again|commit again|ended"),
         (True, "files", "adopt files", False, "adopt files|remove None"),
         (True, None, "write", False, "write|remove None"),
-        (False, None, "add", False, "add|remove None"),
-        (False, None, "digest", False, "add|remove add"),
-        (False, None, "unchanged", False, "add|lease True|unchanged|remove add"),
-        (False, None, "commit add", False, "add|lease True|unchanged|commit add|remove add"),
-        (False, None, "doubt", False, "add|lease True|unchanged|commit add"),
+        (False, None, "add", False, "check|add|remove None"),
+        (False, None, "digest", False, "check|add|remove add"),
+        (False, None, "unchanged", False, "check|add|lease True|unchanged|remove add"),
+        (False, None, "commit add", False, "check|add|lease True|unchanged|commit add|remove add"),
+        (False, None, "doubt", False, "check|add|lease True|unchanged|commit add"),
     ],
 )
+@pytest.mark.parametrize("is_dealt", [True, False])
 def test_the_steps_of_a_publication(
     monkeypatch: pytest.MonkeyPatch,
+    is_dealt: bool,
     takes: bool,
     files: Any,
     fails: str,
@@ -633,7 +643,8 @@ def test_the_steps_of_a_publication(
     done: str,
 ) -> None:
     """The commit only under the lease, after the table was looked at; what failed is removed,
-    unless its commit may yet arrive."""
+    unless its commit may yet arrive. Rows that are in random order already stay so: their files are
+    read one by one."""
     frame: Any = SimpleNamespace(schema="schema")
     frame.select = frame.toDF = lambda *_: frame
     files = files and Written(files)
@@ -643,7 +654,17 @@ def test_the_steps_of_a_publication(
         made.done.append("tasks")
         yield
 
+    @contextmanager
+    def give_each_file_a_task(spark: Any) -> Iterator[None]:
+        made.done.append("file by file")
+        yield
+
+    def write_files(*args: Any) -> Any:
+        return Written(made._step("write"))
+
     monkeypatch.setattr(publish, "settle_tasks", settle)
+    monkeypatch.setattr(publish, "give_each_file_a_task", give_each_file_a_task)
+    monkeypatch.setattr(publish, "write_files", write_files)
     found, other = Digest(3, 1), Digest(3, 2)
     monkeypatch.setattr(publish, "digest", lambda frame: other if fails == "digest" else found)
     made = Publishing(takes, "commit add" if fails == "doubt" else fails, catches_up)
@@ -651,20 +672,21 @@ def test_the_steps_of_a_publication(
     held.doubtful = fails == "doubt"
 
     def publish_it() -> int:
-        return made.publish(frame, {"c0": "age"}, found, files, held, "mine", "text")
+        return made.publish(frame, {"c0": "age"}, found, is_dealt, files, held, "mine", "text")
 
     if fails:
         with pytest.raises(StorageError):
             publish_it()
     else:
         assert publish_it() == 9
-    assert "|".join(made.done) == f"begin|tasks|{done}"
+    order = "" if is_dealt else "order|"
+    assert "|".join(made.done) == f"begin|{order}tasks|file by file|{done}"
 
 
 def test_a_publication_that_can_not_begin() -> None:
     made = Publishing(takes=True, fails="begin")
     with pytest.raises(StorageError):
-        made.publish(None, {}, Digest(), None, None, "mine", "text")  # type: ignore[arg-type]
+        made.publish(None, {}, Digest(), True, None, None, "mine", "text")  # type: ignore[arg-type]
     assert made.done == ["begin"]
 
 
@@ -708,7 +730,7 @@ def test_files_are_listed_before_they_are_in_the_table(
 def test_how_deltas_writer_is_asked(
     store: Store, log: Log, monkeypatch: pytest.MonkeyPatch, mode: str
 ) -> None:
-    """The commit names the run, and an appended table keeps its columns."""
+    """The commit names the run, and a table that is added to keeps its columns."""
     monkeypatch.setattr(publish, "save_mode", lambda spark, name: name)
     given: list[Any] = []
 
@@ -718,18 +740,13 @@ def test_how_deltas_writer_is_asked(
 
     own: Any = SimpleNamespace(write=write)
     made: Any = target(log, Snapshot(0), mode=mode, partition_by=["a"])
-    made._order = lambda rows, names, n: (rows.schema, names, n)
-    checked: list[Any] = []
-    made._check_constraints = checked.append
-    rows = SimpleNamespace(schema="schema", toDF=lambda *names: names)
-    assert made._add(rows, {"c0": "a"}, Digest(3, 1), own, "mine") == "actions"
-    assert checked == [("a",)]
+    assert made._add("frame", own, "mine") == "actions"
     options = {"txnAppId": "anonlib:mine", "txnVersion": "1"}
     if mode != "append":
         options["overwriteSchema"] = "true"
     names = {"error": "ErrorIfExists", "append": "Append", "overwrite": "Overwrite"}
     isolation = {"delta.isolationLevel": "Serializable"}
-    assert given == [("schema", {"c0": "a"}, 3), names[mode], ("a",), options, isolation]
+    assert given == ["frame", names[mode], ("a",), options, isolation]
 
 
 # --- readers without Spark
