@@ -26,6 +26,8 @@ R = TypeVar("R")
 #: No fast math: results must be those of the oracles to the last bit. The error model of numpy
 #: leaves out checks for division by zero.
 OPTIONS = {"cache": True, "nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
+#: The packages that have compiled cores.
+FOLDERS = ("kernels", "local", "loss", "measure", "partition")
 #: The types of numbers and flags that a compiled caller writes down.
 CONSTANTS = (numba.types.IntegerLiteral, numba.types.BooleanLiteral)
 
@@ -107,9 +109,7 @@ def _is_private(path: Path) -> bool:
 
 def _digest() -> str:
     here = Path(__file__).parent
-    folders = [
-        sorted((here / part).rglob("*.py")) for part in ("kernels", "local", "loss", "partition")
-    ]
+    folders = [sorted((here / part).rglob("*.py")) for part in FOLDERS]
     own = [Path(__file__)] if Path(__file__).is_file() else []  # in a zip nothing is cached
     sources = [*own, *chain.from_iterable(folders)]
     return hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:16]

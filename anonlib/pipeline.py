@@ -5,7 +5,8 @@ import secrets
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from functools import partial
+from functools import partial, reduce
+from operator import and_
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -70,7 +71,7 @@ from anonlib.spark.session import find_settings, session
 from anonlib.spark.storage import Storage, spelling
 from anonlib.spark.tasks import fit_shuffles, settle_tasks
 from anonlib.spark.translation import translate_errors
-from anonlib.spark.values import spark_type
+from anonlib.spark.values import row_hash, spark_type
 from anonlib.sweeps.file import as_sweep
 from anonlib.sweeps.in_spark import run_sweep
 from anonlib.sweeps.results import SweepResult
@@ -434,7 +435,8 @@ def read_sample(
 
     Args:
         config: The config.
-        most: About the most rows. All rows of a person are in the sample, or none.
+        most: About the most rows. All rows of a person are in the sample, or none. Without a unit,
+            the draw depends on how the source is divided into tasks.
         ks: The k that will be tried. None may be below the operator's minimum.
         progress: Hears of every stage.
 
@@ -455,12 +457,14 @@ def read_sample(
         require_readable(source, config.privacy.missing_tokens)
         rows = source.raw.select(*[column.alias(id) for id, column in source.columns.items()])
         n = rows.count()
-        if n > most and source.schema.unit:
-            person = F.xxhash64(F.lit(config.seed), *source.schema.unit)
-            rows = rows.where(person < F.lit(int(2**64 * most / n) - 2**63))
+        if n > most and (unit := source.schema.unit):
+            named = reduce(and_, [F.col(id).isNotNull() for id in unit])
+            person = F.when(named, F.xxhash64(*unit)).otherwise(row_hash(rows))
+            drawn = F.xxhash64(F.lit(config.seed), person)
+            rows = rows.where(drawn < F.lit(int(2**64 * most / n) - 2**63))
         elif n > most:
             rows = rows.sample(fraction=most / n, seed=config.seed)
-        table = rows.limit(2 * most).toArrow()  # rows without a person are all in it, or none
+        table = rows.limit(2 * most).toArrow()  # a single person may have very many rows
     names = [source.schema.by_id(id).name for id in table.column_names]
     return table.rename_columns(names), _in_memory(config, names)
 

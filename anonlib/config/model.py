@@ -20,6 +20,7 @@ from pydantic import (
     field_validator,
 )
 
+from anonlib.arrays import count_share
 from anonlib.config.policies import Access, Policy
 from anonlib.config.secrets import has_secret, is_secret_setting
 from anonlib.kernels import Kernel
@@ -247,7 +248,7 @@ class PrivacySection(Section):
 
     def may_suppress(self, n_rows: int) -> int:
         """The most of n_rows rows that may be suppressed."""
-        return int(self.suppression_limit * n_rows)
+        return count_share(self.suppression_limit, n_rows)
 
 
 class PartitionSection(Section):

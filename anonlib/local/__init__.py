@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from anonlib import registry
-from anonlib.arrays import Codes, Ints
+from anonlib.arrays import Codes, Ints, count_share
 from anonlib.errors import ConfigError, InputError, did_you_mean
 from anonlib.hierarchy import Hierarchy, read_hierarchy
 from anonlib.kernels import Kernel
@@ -144,7 +144,7 @@ def _may_suppress(kernel: Kernel, models: Sequence[PrivacyModel], limit: float, 
             f"suppression_limit: {', '.join(relative)} measure cells against all rows, "
             "which suppressed ones would change; leave it out"
         )
-    return int(limit * n)
+    return count_share(limit, n)
 
 
 def _kernel(name: str, parameters: dict[str, Any]) -> Kernel:

@@ -1,8 +1,8 @@
 """Metrics of information loss, as mergeable states.
 
 A metric is the same on one block, in Spark and in a test. A state is a float64 array of fixed
-length. `merge` is commutative up to rounding, and is applied in block order, so that a figure
-repeats exactly.
+length. `merge` is commutative up to rounding: the last bits of a state depend on which blocks share
+a task, which is chance. So figures are rounded (`anonlib.worker.losses`).
 
 Figures are about cells. Cells of two blocks count as two, even if their released tuples are equal.
 There are three kinds of suppressed rows:

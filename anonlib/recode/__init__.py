@@ -40,18 +40,20 @@ HIGHEST = 2**31 - 1
 
 @dataclass(frozen=True)
 class Cells:
-    """The m cells of a block of n rows.
+    """The m cells of n rows, of one block or several.
 
     Attributes:
         id: int64[n]. The cell of each row, 0..m-1. Every cell has rows.
         m: The number of cells.
         weight: int64[n]. Rows of the table that each row stands for; None for one each. Only
             recoders with `takes_weights` get weights.
+        block: int64[m], ascending. The block of each cell; None for a single block.
     """
 
     id: Ints
     m: int
     weight: Ints | None = None
+    block: Ints | None = None
 
     @cached_property
     def order(self) -> Ints:

@@ -4,6 +4,7 @@ from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pydantic import Field
 
 from anonlib.arrays import Floats
@@ -66,25 +67,29 @@ class Centroid(Recoder):
             return groups.spread(_of_floats(groups, self.restore_variance))
         total = totals(present, groups.start)
         scale = present.type.scale if isinstance(present.type, pa.Decimal128Type) else 0
-        moved = None
+        moved = np.full(len(groups.count), np.nan)
         if self.restore_variance:
             each = floats(totals(present, np.arange(len(present))))
             moved = rescale_means(groups, each, floats(total) / groups.count)
-        if present.type == output:
-            means = round_mean(total, groups.count, output)
-            return groups.spread(means if moved is None else round_half_even(moved, output))
-        mean = float_mean(total, groups.count, scale) if moved is None else moved / 10.0**scale
-        return groups.spread(pa.array(mean))
+        stays = np.isnan(moved)
+        if present.type != output:
+            mean = float_mean(total, groups.count, scale)
+            return groups.spread(pa.array(np.where(stays, mean, moved / 10.0**scale)))
+        means = round_mean(total, groups.count, output)
+        if not stays.all():
+            restored = round_half_even(np.where(stays, 0.0, moved), output)
+            means = pc.if_else(pa.array(stays), means, restored)
+        return groups.spread(means)
 
 
 def _of_floats(groups: GroupedValues, restore_variance: bool) -> Column:
     values = numbers(groups.values)
     x: Floats = values.astype(np.float64, copy=False)
     mean = _float_means(groups, x)
-    moved = rescale_means(groups, x, mean) if restore_variance else None
-    if moved is not None:
+    if restore_variance:
+        moved = rescale_means(groups, x, mean)
         largest = float(np.finfo(values.dtype).max)
-        mean = np.clip(moved, -largest, largest)
+        mean = np.where(np.isnan(moved), mean, np.clip(moved, -largest, largest))
     mean = mean.astype(values.dtype) + values.dtype.type(0.0)  # no -0.0
     return pa.array(mean, mask=np.isnan(mean))
 

@@ -27,6 +27,7 @@ class GroupedValues:
         count: int64[g]. The values of each cell, at least one.
         missing: int64[g]. The missing values of each cell.
         released: bool[m]. Whether each cell is released.
+        block: int64[g], ascending. The block of each cell.
     """
 
     values: Column
@@ -34,6 +35,7 @@ class GroupedValues:
     count: Ints
     missing: Ints
     released: Bools
+    block: Ints
 
     @cached_property
     def cell(self) -> Ints:
@@ -59,7 +61,9 @@ def group(values: Column, cells: Cells) -> GroupedValues:
     rows = cells.order[kept[cells.order]]
     count = (cells.count - missing)[released]
     start = np.cumsum(count) - count
-    return GroupedValues(values.take(pa.array(rows)), start, count, missing[released], released)
+    block = np.zeros(cells.m, np.int64) if cells.block is None else cells.block
+    present = values.take(pa.array(rows))
+    return GroupedValues(present, start, count, missing[released], released, block[released])
 
 
 def ascending(groups: GroupedValues, order: tuple[str, ...] | None) -> Ints:

@@ -155,8 +155,17 @@ class Backlog:
         path = f"{self._folder(run_id)}/entry.json"
         if not self._storage.exists(path):
             return None
-        found = json.loads(self._storage.read(path))
-        entry = Waiting(**{**found, "columns": tuple(found["columns"])})
+        try:
+            found = json.loads(self._storage.read(path))
+            entry = Waiting(**{**found, "columns": tuple(found["columns"])})
+        except (ValueError, TypeError, KeyError):  # the driver died while it wrote
+            if not self._storage.exists(f"{self._folder(run_id)}/rows"):
+                return None
+            raise InputError(
+                f"release.backlog.path: {path} is damaged, so that nobody knows whether the rows "
+                "beside it still wait; restore it from a copy, or remove its folder and release "
+                f"the rows of run {run_id} anew"
+            ) from None
         return entry if any_table or entry.table == self._table else None
 
     def _write(self, entry: Waiting) -> None:

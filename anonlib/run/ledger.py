@@ -215,7 +215,10 @@ class Ledger:
         path = f"{self._folder(run_id)}/entry.json"
         if not self._storage.exists(path):
             return None
-        entry = _entry(json.loads(self._storage.read(path)))
+        try:
+            entry = _entry(json.loads(self._storage.read(path)))
+        except (ValueError, TypeError, KeyError):  # the driver died while it wrote
+            return None
         return entry if any_table or entry.table == self._table else None
 
     def _persons(self, schema: Schema) -> tuple[tuple[str, str], ...]:

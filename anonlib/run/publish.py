@@ -189,11 +189,11 @@ class Target:
         return self._commits
 
     def _list_described(self) -> list[Commit]:
-        table = self._spark.sql("DESCRIBE HISTORY delta.`" + self.path.replace("`", "``") + "`")
-        mode = F.col("operationParameters")["mode"].alias("mode")
-        found = table.select("version", "userMetadata", mode).where("userMetadata is not null")
+        name, mode = self.path.replace("`", "``"), F.col("operationParameters")["mode"]
         with translate_errors("release.path"):
-            rows = found.collect()
+            table = self._spark.sql(f"DESCRIBE HISTORY delta.`{name}`")
+            found = table.select("version", "userMetadata", mode.alias("mode"))
+            rows = found.where("userMetadata is not null").collect()
         # Who else writes may have a `run_id` of its own in its metadata.
         ids, runs = [_run_id(row["userMetadata"]) for row in rows], self.runs()
         return [

@@ -2,8 +2,7 @@
 catalog."""
 
 import re
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from pathlib import PurePosixPath
 from urllib.parse import unquote
 
@@ -14,6 +13,7 @@ from anonlib.config.model import ReleaseSection
 from anonlib.errors import AnonlibError, InputError, StorageError
 from anonlib.run.publish import Commit, Target
 from anonlib.spark.lease import Lease
+from anonlib.spark.session import fork_session
 from anonlib.spark.storage import Storage
 from anonlib.spark.translation import translate_errors
 
@@ -50,13 +50,13 @@ def purge(spark: SparkSession, target: Target, lease: Lease) -> None:
     replaced = find_owed_purge(target)
     if replaced is None:
         return
-    with (
-        translate_errors(FAILED),
-        _as_metadata(spark, target.commits()[0].text),
-        lease.committing(),
-    ):
+    with translate_errors(FAILED), lease.committing():
+        # Delta's own commits get the manifest, since the commit with the manifest will be removed.
+        committer = fork_session(spark, {_METADATA: target.commits()[0].text})
         name = "delta.`" + target.path.replace("`", "``") + "`"
-        spark.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ('{_RETENTION}' = 'interval 0 seconds')")
+        committer.sql(
+            f"ALTER TABLE {name} SET TBLPROPERTIES ('{_RETENTION}' = 'interval 0 seconds')"
+        )
         target.checkpoint()
         storage, log = Storage(spark, target.path), f"{target.path}/_delta_log"
         old = [name for name in storage.listed(log) if _version(name) <= replaced.version]
@@ -65,23 +65,8 @@ def purge(spark: SparkSession, target: Target, lease: Lease) -> None:
         for file in old:
             if file != last:
                 storage.delete(f"{log}/{file}")
-        spark.sql(f"ALTER TABLE {name} UNSET TBLPROPERTIES IF EXISTS ('{_RETENTION}')")
+        committer.sql(f"ALTER TABLE {name} UNSET TBLPROPERTIES IF EXISTS ('{_RETENTION}')")
         storage.delete(f"{log}/{last}")
-
-
-@contextmanager
-def _as_metadata(spark: SparkSession, text: str) -> Iterator[None]:
-    """Commit metadata with the manifest, for Delta's own commits, since the commit with the
-    manifest will be removed."""
-    before = spark.conf.get(_METADATA, None)
-    spark.conf.set(_METADATA, text)
-    try:
-        yield
-    finally:
-        if before is None:
-            spark.conf.unset(_METADATA)
-        else:
-            spark.conf.set(_METADATA, before)
 
 
 def _version(name: str) -> float:

@@ -1,7 +1,7 @@
 """A Spark session that a verb finds is lent to it: the settings that it changes are put back."""
 
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import wraps
 from threading import Lock
 from typing import Any, ParamSpec, TypeVar
@@ -19,6 +19,9 @@ class Loans:
         self._n_verbs = 0
         # The settings of a session, the name of one, its value before.
         self._changes: list[tuple[Any, str, str | None]] = []
+        # By the settings of a session and the name of one that bodies hold: how many do, and its
+        # value before.
+        self._held: dict[tuple[int, str], tuple[int, str | None]] = {}
 
     def begin(self) -> None:
         """A verb begins."""
@@ -41,8 +44,32 @@ class Loans:
             self._n_verbs -= 1
             while self._changes and not self._n_verbs:
                 conf, key, before = self._changes.pop()
-                with suppress(Exception):  # the session may be over, and hides no other error
-                    conf.unset(key) if before is None else conf.set(key, before)
+                _restore(conf, key, before)
+
+    @contextmanager
+    def hold(self, conf: Any, key: str, value: str) -> Iterator[None]:
+        """Changes a setting for the body. If the bodies of several threads cross, the last to end
+        puts back what was there before the first."""
+        held = id(conf), key
+        with self._lock:
+            n_bodies, before = self._held.get(held, (0, None))
+            before = before if n_bodies else conf.get(key, None)
+            self._held[held] = n_bodies + 1, before
+            conf.set(key, value)
+        try:
+            yield
+        finally:
+            with self._lock:
+                n_bodies, before = self._held.pop(held)
+                if n_bodies > 1:
+                    self._held[held] = n_bodies - 1, before
+                else:
+                    _restore(conf, key, before)
+
+
+def _restore(conf: Any, key: str, before: str | None) -> None:
+    with suppress(Exception):  # the session may be over, and hides no other error
+        conf.unset(key) if before is None else conf.set(key, before)
 
 
 LOANS = Loans()
@@ -57,6 +84,11 @@ def change_setting(conf: Any, key: str, value: str) -> None:
         value: Its value.
     """
     LOANS.change(conf, key, value)
+
+
+def hold_setting(conf: Any, key: str, value: str) -> AbstractContextManager[None]:
+    """Changes a setting of a session for the body; arguments as for `change_setting`."""
+    return LOANS.hold(conf, key, value)
 
 
 def return_session(verb: Callable[Arguments, Result]) -> Callable[Arguments, Result]:

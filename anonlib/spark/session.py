@@ -116,6 +116,15 @@ def session(
     return found
 
 
+def fork_session(spark: SparkSession, settings: Mapping[str, str]) -> Any:
+    """The JVM's session with the settings of this one, and some of its own: what runs in other
+    threads does not see these."""
+    fork = spark._jsparkSession.cloneSession()
+    for key, value in settings.items():
+        fork.conf().set(key, value)
+    return fork
+
+
 def find_settings(spark: SparkSession, name: str) -> tuple[str | None, str | None]:
     """A setting as the application has it, and as the session has it; None where it is not set."""
     return _find_conf(spark).get(name), spark.conf.get(name, None)

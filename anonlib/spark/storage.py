@@ -150,7 +150,12 @@ class Storage:
         """Writes a file. Returns False if it must be `new`, and exists already."""
         try:
             stream = self._create(path) if new else self._fs.create(self._path(path), True)
-            stream.write(text.encode("utf-8"))
+            try:
+                stream.write(text.encode("utf-8"))
+            except BaseException:
+                with suppress(Exception):
+                    stream.close()
+                raise
             stream.close()
         except Exception as error:
             if new and is_refused_since_there(error):

@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 
 from anonlib.arrays import Ints
 from anonlib.progress import Wait, wait_for
+from anonlib.spark.loan import hold_setting
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -146,7 +147,7 @@ def fit_shuffles(spark: SparkSession, n_rows: int) -> Iterator[None]:
     key = "spark.sql.shuffle.partitions"
     before, wanted = spark.conf.get(key) or "", ceil(n_rows / ROWS_PER_TASK)
     fits = not before.isdecimal() or int(before) >= wanted  # some platforms have the word `auto`
-    with nullcontext() if fits else _setting(spark, key, str(wanted)):
+    with nullcontext() if fits else hold_setting(spark.conf, key, str(wanted)):
         yield
 
 
@@ -162,7 +163,7 @@ def fit_batches(spark: SparkSession, row_bytes: int | None) -> Iterator[None]:
     records = spark.conf.get("spark.sql.execution.arrow.maxRecordsPerBatch") or ""
     known = row_bytes is not None and limit.isdecimal() and records.isdecimal()
     fits = known and 0 < int(records) * (row_bytes or 0) < int(limit)
-    with _setting(spark, key, str(2**31 - 1)) if fits else nullcontext():
+    with hold_setting(spark.conf, key, str(2**31 - 1)) if fits else nullcontext():
         yield
 
 
@@ -171,20 +172,8 @@ def give_each_file_a_task(spark: SparkSession) -> Iterator[None]:
     """Tasks in the body read one file each: no file is cut, and none are joined, unless they are of
     more than a terabyte, or `spark.sql.files.maxPartitionNum` allows fewer tasks."""
     most, cost = (f"spark.sql.files.{name}" for name in ("maxPartitionBytes", "openCostInBytes"))
-    with _setting(spark, most, FILE_BYTES), _setting(spark, cost, FILE_BYTES):
+    with hold_setting(spark.conf, most, FILE_BYTES), hold_setting(spark.conf, cost, FILE_BYTES):
         yield
-
-
-@contextmanager
-def _setting(spark: SparkSession, key: str, value: str) -> Iterator[None]:
-    """The session has a setting in the body."""
-    before = spark.conf.get(key) or ""
-    spark.conf.set(key, value)
-    try:
-        yield
-    finally:
-        with suppress(Exception):  # the JVM died; what the body said of that must not be lost
-            spark.conf.set(key, before)
 
 
 def deal_out(sizes: Ints, n_tasks: int) -> Ints:

@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from anonlib.config.model import Config
-from anonlib.config.resolve import resolve
+from anonlib.config.resolve import find_ordered_columns, resolve
 from anonlib.config.summary import installed_version
 from anonlib.errors import AnonlibError, ConfigError, InputError, Problem
 from anonlib.progress import Progress
@@ -199,8 +199,9 @@ def _items(spark: SparkSession, sweep: Sweep) -> tuple[list[pa.Table], list[_Ite
 
 def _as_read(config: Config) -> str:
     """The parts of a config that the table depends on, as a text."""
-    persons = config.one_row_per_person, config.unit, config.privacy.missing_tokens
-    return repr((config.source, config.attributes, persons))
+    persons = config.one_row_per_person, config.unit, config.person, config.privacy.missing_tokens
+    numbers = find_ordered_columns(config.all_models, config.attributes)
+    return repr((config.source, config.attributes, persons, sorted(numbers)))
 
 
 def _read(spark: SparkSession, point: Point, sweep: Sweep) -> _Table:

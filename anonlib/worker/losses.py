@@ -7,13 +7,24 @@ from anonlib.arrays import Floats
 from anonlib.table.schema import Schema
 from anonlib.worker.task import Task
 
+#: The significant digits of a figure. Sums of floats agree in them, whichever blocks share a task.
+DIGITS = 12
+
+
+def _round(value: float) -> float:
+    return float(f"{value:.{DIGITS}g}")
+
 
 def value_losses(task: Task, states: Sequence[Floats | None]) -> dict[str, float | None]:
     """The losses of merged states, by metric."""
     metrics = [registry.build("metric", spec) for spec in task.metrics]
-    return {
-        metric.type: None if state is None else metric.value(state)
+    values = [
+        None if state is None else metric.value(state)
         for metric, state in zip(metrics, states, strict=True)
+    ]
+    return {
+        metric.type: None if value is None else _round(value)
+        for metric, value in zip(metrics, values, strict=True)
     }
 
 
@@ -39,5 +50,5 @@ def value_losses_by_column(
     for spec, state in zip(task.metrics, states, strict=True):
         figures = None if state is None else registry.build("metric", spec).by_column(state)
         if figures is not None:
-            found[spec["type"]] = dict(zip(names, figures.tolist(), strict=True))
+            found[spec["type"]] = dict(zip(names, map(_round, figures.tolist()), strict=True))
     return found

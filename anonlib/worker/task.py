@@ -245,7 +245,9 @@ def _cells(block: Block, start: Ints, owner: Ints | None, task: Task) -> Cells:
                 found = kernel.cells(_some(fitting, inner))
                 cell_id[first + outer[inner]] = found + n_cells
                 n_cells += int(found.max()) + 1
-    return Cells(cell_id, n_cells)
+    block_of_cell = np.empty(n_cells, np.int64)
+    block_of_cell[cell_id] = np.repeat(np.arange(len(start)), np.diff(start, append=block.n))
+    return Cells(cell_id, n_cells, block=block_of_cell)
 
 
 def _some(block: Block, rows: Ints) -> Block:

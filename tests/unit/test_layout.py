@@ -11,6 +11,7 @@ import pytest
 
 import anonlib
 from anonlib import registry
+from anonlib.compiled import FOLDERS
 
 HOME = Path(anonlib.__file__).parent
 #: From the ground up. A module imports from its own package and from layers below its own, within
@@ -204,6 +205,16 @@ for family in {families}:
     registry.plugins(family)
 """
     assert loaded(code) == set()
+
+
+def test_all_packages_with_compiled_cores_are_in_the_name_of_their_cache() -> None:
+    """Else a process would load a core that was compiled from an older source."""
+    compiled = {
+        path.relative_to(HOME).parts[0]
+        for path in HOME.rglob("*.py")
+        if re.search(r"from anonlib\.compiled import .*\bnjit\b", path.read_text())
+    }
+    assert compiled == {*FOLDERS}
 
 
 def test_java_classes_are_asked_for_by_their_full_names() -> None:

@@ -58,8 +58,10 @@ def test_entries_of_runs_that_were_committed(store: Far) -> None:
     """Complete ones of this table, and read once."""
     put(store, TWO, ONE, replace(ONE, run_id="half", n_tokens=None))
     put(store, replace(ONE, run_id="other", table="another"))
+    for run_id, text in {"torn": "", "cut": '{"run_id": "cu', "old": "{}", "list": "[1]"}.items():
+        store.files[f"{Far.root}/run-{run_id}/entry.json"] = text
     made = ledger()
-    runs = ["two", "one", "half", "other", "gone"]
+    runs = ["two", "one", "half", "other", "gone", "torn", "cut", "old", "list"]
     assert made.entries(runs) == [ONE, TWO]
     store.files.clear()
     assert made.entries(["two"]) == [TWO]

@@ -16,7 +16,8 @@ def privacy(limit: float) -> PrivacySection:
 
 
 @pytest.mark.parametrize(
-    ("limit", "n_rows", "most"), [(0.0, 1000, 0), (0.1, 100, 10), (0.1, 99, 9), (0.5, 1, 0)]
+    ("limit", "n_rows", "most"),
+    [(0.0, 1000, 0), (0.1, 100, 10), (0.1, 99, 9), (0.5, 1, 0), (0.29, 100, 29), (0.57, 100, 57)],
 )
 def test_the_most_rows(limit: float, n_rows: int, most: int) -> None:
     assert privacy(limit).may_suppress(n_rows) == most

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anonlib.errors import StorageError
+from anonlib.spark.loan import hold_setting
 from anonlib.spark.tasks import deal_out, find_task_keys, fit_batches, fit_shuffles
 
 
@@ -50,7 +51,7 @@ def test_shuffles_follow_the_table(setting: str, n_rows: int, within: str) -> No
     """And the session has its own setting again, also after an error."""
     conf: dict[str, str] = {"spark.sql.shuffle.partitions": setting}
     spark: Any = SimpleNamespace(
-        conf=SimpleNamespace(get=conf.__getitem__, set=conf.__setitem__),
+        conf=SimpleNamespace(get=lambda key, default="": conf[key], set=conf.__setitem__),
     )
 
     def fail() -> None:
@@ -88,11 +89,28 @@ def test_batches_that_fit_are_not_measured(
     assert conf[key] == limit
 
 
+def test_settings_of_runs_that_cross() -> None:
+    """Threads may run several on one session: what was there before both is there after both."""
+    key, values = "spark.sql.shuffle.partitions", {"spark.sql.shuffle.partitions": "7"}
+    conf = SimpleNamespace(get=lambda key, default="": values[key], set=values.__setitem__)
+    one, other = (hold_setting(conf, key, value) for value in ("100", "200"))
+    one.__enter__()
+    other.__enter__()
+    assert values[key] == "200"
+    one.__exit__(None, None, None)
+    assert values[key] == "200"  # the other still relies on it
+    other.__exit__(None, None, None)
+    assert values[key] == "7"
+    with hold_setting(conf, key, "3"):
+        assert values[key] == "3"
+    assert values[key] == "7"
+
+
 def test_a_setting_that_cannot_be_restored_hides_no_error() -> None:
     """The JVM died. What the body says of it counts, such as that the table is published."""
     conf: dict[str, str] = {"spark.sql.shuffle.partitions": "1"}
     spark: Any = SimpleNamespace(
-        conf=SimpleNamespace(get=conf.__getitem__, set=conf.__setitem__),
+        conf=SimpleNamespace(get=lambda key, default="": conf[key], set=conf.__setitem__),
     )
 
     def fail() -> None:

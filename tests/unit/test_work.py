@@ -176,14 +176,16 @@ def with_blocks(source: pa.Table, blocks: list[int]) -> pa.Table:
     return source.set_column(source.column_names.index(BLOCK), BLOCK, pa.array(blocks, pa.int32()))
 
 
+@pytest.mark.parametrize("restores", [False, True])
 @pytest.mark.parametrize("max_rows", [1000, 10])
-def test_blocks_of_one_task_are_anonymized_apart(max_rows: int) -> None:
+def test_blocks_of_one_task_are_anonymized_apart(max_rows: int, restores: bool) -> None:
     """Together, in any order of their rows, they give the rows and figures of each by itself."""
     random = Random(1)
     source = with_blocks(table(90), [random.choice([9, 2, 4]) for _ in range(90)])
     metrics = tuple({"type": name} for name in registry.plugins("metric"))
     made = task(source, metrics=metrics, max_rows=max_rows, unit=("c3", "c4"), token_key=b"t" * 32)
-    made = with_output(made, TOKEN)
+    ages = ("c0", {"type": "centroid", "restore_variance": restores}, Domain())
+    made = with_output(made, TOKEN, recoders=(ages, made.recoders[1]))
     blocks = source.column(BLOCK).to_pylist()
     each = [
         anonymize_blocks(source.filter(pa.array([b == block for b in blocks])), made)
