@@ -43,7 +43,6 @@ from anonlib.run.verify import (
 from anonlib.source import Source
 from anonlib.source.steady import require_same
 from anonlib.spark.digest import digest, digest_halves, with_halves
-from anonlib.spark.file_list import require_same_files
 from anonlib.spark.lease import Lease
 from anonlib.spark.storage import Storage
 from anonlib.spark.translation import translate_errors
@@ -164,7 +163,7 @@ class Run:
         marks = marks_of(config.evaluate)
         place = Place(f"{lease.work}/staging", self.prior.names(schema), self.run_id)
         staging = stage_release(source, scan, config, place, self.key, token, marks, self.progress)
-        require_same_files(source.files, source.fresh)
+        source.require_same_files()
         with self.progress.stage("audit", self.spark), translate_errors("audit"):
             n_planned = staging.plan.n_rows
             least = find_least_cost(config.privacy, staging.rows, scan.n_rows, n_planned)
@@ -267,7 +266,7 @@ class Run:
         self.target.require_unchanged()
         after = self.prior.digest + digest_of_rows if self.prior.in_ledger else None
         self.past.before_commit(self.run_id, source, after, release.table_report)
-        require_same_files(source.files, source.fresh)
+        source.require_same_files()
         staging = release.staging
         files = staging.files if staging.is_release else None
         version = self.target.publish(

@@ -27,6 +27,7 @@ from anonlib.source.condition import filter_rows
 from anonlib.source.contract import FORMATS, read_files, require_contract
 from anonlib.source.database import Database, jdbc_options, open_database
 from anonlib.source.generator import generate
+from anonlib.source.given import find_zone, in_zone
 from anonlib.source.identity import canonical_identity, is_known_equality
 from anonlib.spark.delta_files import explain_damage
 from anonlib.spark.digest import with_halves
@@ -36,6 +37,7 @@ from anonlib.spark.file_list import (
     list_files,
     list_roots,
     newest_version,
+    require_same_files,
 )
 from anonlib.spark.lease import work_folder
 from anonlib.spark.storage import spelling
@@ -76,6 +78,7 @@ class Source:
         fields: All columns of the source, after the casts.
         files: The files of the source when it was opened.
         seen_as: By name of a text column: its type in `source.where`.
+        zone: The time zone of a caller's DataFrame, as `find_zone` tells it.
         database: The connection of `format: jdbc`; else None.
     """
 
@@ -88,6 +91,7 @@ class Source:
     fields: tuple[Field, ...]
     files: Listing
     seen_as: Mapping[str, str]
+    zone: str | None = None
     database: Database | None = None
 
     def rows(self, *, all_columns: bool = False) -> DataFrame:
@@ -111,6 +115,12 @@ class Source:
         kept = frame.select("*", deal).where(condition).drop(DEAL)
         same = {id: F.col(id) for id in self.columns}
         return replace(self, raw=kept, fresh=kept, columns=same, casts={})
+
+    def require_same_files(self) -> None:
+        """Raises BusyError unless the files are those that were there when it was opened."""
+        # Names of folders are read anew: those of the caller's DataFrame in the caller's zone.
+        with in_zone(self.fresh.sparkSession, self.zone):
+            require_same_files(self.files, self.fresh)
 
     def close(self) -> None:
         """Frees the persisted rows, and closes the connection."""
@@ -151,13 +161,16 @@ def open_source(
 def _open(
     spark: SparkSession, config: Config, frame: DataFrame | None, waiting: Sequence[DataFrame]
 ) -> Source:
-    version = None
+    version, zone = None, None
+    if frame is not None or is_temporary_view(spark, config.source):
+        zone = find_zone(spark)
     with translate_errors("source", permission_error=InputError):
-        if frame is None:
-            frame, version = read_source(spark, config.source, find_used(config))
-        else:
-            require_contract(frame, find_used(config))
-        files = list_files(frame)
+        with in_zone(spark, zone):
+            if frame is None:
+                frame, version = read_source(spark, config.source, find_used(config))
+            else:
+                require_contract(frame, find_used(config))
+            files = list_files(frame)
         keep = not can_read_again(frame)
         _require_apart(spark, config, list_roots(frame), files)
         seen_as = _condition_types(config, frame)
@@ -178,13 +191,16 @@ def _open(
         for c in schema.columns
         if c.role is Role.IDENTIFIER or c.id in schema.unit
     }
-    if keep:
+    if keep or zone:
         # On local disks during the run, encrypted like Spark's spilled data.
         with translate_errors("source", permission_error=InputError):
             fresh = fresh.select(*plain_columns).persist(StorageLevel.DISK_ONLY)
+            if zone:
+                with in_zone(spark, zone):
+                    fresh.count()
             raw = _together(fresh, [rows.select(*plain_columns) for rows in before])
     casts = {id: type for id, type in casts.items() if id in plain_columns}
-    return Source(raw, fresh, plain_columns, casts, schema, version, fields, files, seen_as)
+    return Source(raw, fresh, plain_columns, casts, schema, version, fields, files, seen_as, zone)
 
 
 def _require_apart(
@@ -400,6 +416,15 @@ def read_source(
         if source.format in FORMATS:
             return read_files(spark, source.format, source.path, options, names), None
         return spark.read.options(**options).format(source.format).load(source.path), None
+
+
+def is_temporary_view(spark: SparkSession, source: SourceSection) -> bool:
+    """Whether a source is a temporary view: a DataFrame that has a name."""
+    name = source.table or ""
+    if source.format != "table" or ("." in name and not name.startswith("global_temp.")):
+        return False
+    with translate_errors("source", permission_error=InputError):
+        return spark.catalog.tableExists(name) and spark.catalog.getTable(name).isTemporary
 
 
 @contextmanager

@@ -1,11 +1,19 @@
-"""DataFrames of Spark that a caller gives: what can't be released, told before they are read."""
+"""DataFrames of Spark that a caller gives: what can't be released, told before they are read, and
+the time zone that they are read in."""
 
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 from anonlib.errors import InputError
+from anonlib.spark.loan import find_own_setting, hold_setting, shares_sessions
+
+TIME_ZONE = "spark.sql.session.timeZone"
+#: Names of the zone that every run works in.
+UTC = {"UTC", "Etc/UTC", "UCT", "Etc/UCT", "GMT", "Etc/GMT", "Zulu", "Z", "+00:00"}
 
 #: The package that a table is of -> what to do instead.
 _INSTEAD = {
@@ -40,3 +48,36 @@ def require_frame(frame: Any, what: str) -> None:
         raise InputError(
             f"{what}: several columns have the same name: {', '.join(same)}; rename them"
         )
+
+
+def find_zone(spark: SparkSession) -> str | None:
+    """The time zone that the caller's DataFrames are read in; None if it is that of every run."""
+    zone = find_own_setting(spark.conf, TIME_ZONE)
+    return None if zone in UTC else zone
+
+
+@contextmanager
+def in_zone(spark: SparkSession, zone: str | None) -> Iterator[None]:
+    """The body looks at a DataFrame in the time zone of its caller. In another one, texts of a CSV
+    and names of folders would be other times, and a condition would choose other rows.
+
+    Args:
+        spark: The session.
+        zone: As `find_zone` tells it; for None nothing changes.
+
+    Raises:
+        InputError: Other runs of this process need the session meanwhile.
+    """
+    if zone is None:
+        yield
+        return
+    with hold_setting(spark.conf, TIME_ZONE, zone):
+        alone = not shares_sessions()
+        if alone:
+            yield
+        if not alone or shares_sessions() or spark.conf.get(TIME_ZONE) != zone:
+            raise InputError(
+                f"source: its DataFrame is read in the time zone {zone}, but other runs use the "
+                "session in UTC at the same time; run them one after the other, or set "
+                f"{TIME_ZONE} to UTC before you make the DataFrame"
+            )

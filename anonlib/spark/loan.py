@@ -46,6 +46,17 @@ class Loans:
                 conf, key, before = self._changes.pop()
                 _restore(conf, key, before)
 
+    def before(self, conf: Any, key: str) -> str | None:
+        """The value of a setting before verbs changed it."""
+        with self._lock:
+            of_key = [before for own, name, before in self._changes if (own, name) == (conf, key)]
+        return of_key[0] if of_key else conf.get(key, None)
+
+    @property
+    def are_shared(self) -> bool:
+        """Whether several verbs run."""
+        return self._n_verbs > 1
+
     @contextmanager
     def hold(self, conf: Any, key: str, value: str) -> Iterator[None]:
         """Changes a setting for the body. If the bodies of several threads cross, the last to end
@@ -84,6 +95,16 @@ def change_setting(conf: Any, key: str, value: str) -> None:
         value: Its value.
     """
     LOANS.change(conf, key, value)
+
+
+def find_own_setting(conf: Any, key: str) -> str | None:
+    """The value of a setting as its session had it before verbs changed it."""
+    return LOANS.before(conf, key)
+
+
+def shares_sessions() -> bool:
+    """Whether other verbs run in this process, which rely on their settings."""
+    return LOANS.are_shared
 
 
 def hold_setting(conf: Any, key: str, value: str) -> AbstractContextManager[None]:

@@ -10,6 +10,7 @@ from pyspark.sql import functions as F
 
 import anonlib
 from anonlib.errors import AnonlibError, InputError
+from anonlib.spark.loan import LOANS
 from tests.spark.support import MARKER, left, people, settings
 
 pytestmark = pytest.mark.spark
@@ -64,6 +65,70 @@ def test_a_table_of_pandas(tmp_path: Path) -> None:
         InputError, match=r"^dataframe: pandas's DataFrame is no DataFrame of Spark"
     ):
         anonlib.release(settings(tmp_path, source={"format": "dataframe"}), dataframe=people())  # type: ignore[arg-type]
+
+
+#: How a DataFrame depends on the time zone of its session: made from a file, by a condition.
+ZONED: dict[str, Callable[[SparkSession, Path], DataFrame]] = {
+    "texts": lambda spark, path: spark.read.csv(
+        str(path / "csv"),
+        header=True,
+        schema="name string, city string, wage double, seen timestamp",
+    ),
+    "folders": lambda spark, path: spark.read.parquet(str(path / "parquet")),
+}
+
+
+@pytest.mark.parametrize("is_view", [False, True], ids=["frame", "view"])
+@pytest.mark.parametrize("kind", ZONED)
+def test_the_time_zone_of_its_session(
+    spark: SparkSession, tmp_path: Path, kind: str, is_view: bool
+) -> None:
+    """Runs work in UTC; what the caller's rows are, the caller's zone says: the same times, and the
+    same rows by a condition on them."""
+    rows = people(60).assign(seen=[f"2024-03-0{1 + i % 3} 0{i % 4}:30:00" for i in range(60)])
+    zone = "spark.sql.session.timeZone"
+    before = spark.conf.get(zone)
+    spark.conf.set(zone, "America/New_York")
+    try:
+        texts = spark.createDataFrame(rows[["name", "city", "wage", "seen"]])
+        texts.write.csv(str(tmp_path / "csv"), header=True)
+        texts.write.partitionBy("seen").parquet(str(tmp_path / "parquet"))
+        frame = ZONED[kind](spark, tmp_path).where("seen < timestamp'2024-03-02 02:00:00'")
+        source = {"format": "table", "table": "zoned"} if is_view else {"format": "dataframe"}
+        seen = {"seen": {"role": "insensitive"}}
+        config = settings(tmp_path, source=source, attributes=seen, kernel="mondrian")
+        del config["attributes"]["illness"]
+        config["privacy"] = {"models": [{"type": "k_anonymity", "k": 2}]}
+        config["privacy"]["acknowledge_unique"] = True
+        frame.createOrReplaceTempView("zoned")
+        anonlib.release(config, dataframe=None if is_view else frame)
+        released = spark.read.format("delta").load(config["release"]["path"])
+        times = [
+            sorted(row[0] for row in each.select(F.col("seen").cast("long")).collect())
+            for each in (released, frame)
+        ]
+    finally:
+        spark.conf.set(zone, before)
+    assert times[0] == times[1]
+    assert 20 <= len(times[0]) < 40
+
+
+def test_runs_that_share_a_session_of_another_time_zone(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """One of them would read its DataFrame while the other has the session in UTC."""
+    zone, frame = "spark.sql.session.timeZone", spark.createDataFrame(people())
+    config = settings(tmp_path, source={"format": "dataframe"})
+    before = spark.conf.get(zone)
+    spark.conf.set(zone, "Asia/Tokyo")
+    LOANS.begin()
+    try:
+        with pytest.raises(InputError, match="read in the time zone Asia/Tokyo, but other runs"):
+            anonlib.release(config, dataframe=frame)
+    finally:
+        LOANS.end()
+        spark.conf.set(zone, before)
+    assert left(tmp_path / "out") <= {"table.private"}
 
 
 #: Rows that Spark can't compute; what is said of them.
