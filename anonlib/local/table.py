@@ -62,7 +62,7 @@ def anonymize_table(
 
     The cells are the same as in a release of these rows whose sample is the whole table, with one
     difference. A block that can't hold the models may be merged with any other, not only with one
-    of its unit. Values are recoded as if all rows were one block. Cost: the kernel's.
+    of its unit. Cost: the kernel's.
 
     Args:
         table: The schema's columns by id, as a source reads them, and HASH, a hash of each row.
@@ -85,10 +85,13 @@ def anonymize_table(
         block = replace(block, moments=class_moments(block))
     rows_of_table = table.column(_PLACE).to_numpy()
     owner = np.zeros(block.n, np.int64) if owner is None else owner[rows_of_table]
-    result = _find_cells(block, owner, config)
+    result, block_id = _find_cells(block, owner, config)
     task = at_levels(task, result.levels)
     places = np.flatnonzero(result.cell_id >= 0)
-    cells = Cells(result.cell_id[places], int(result.cell_id.max(initial=-1)) + 1)
+    n_cells = int(result.cell_id.max(initial=-1)) + 1
+    block_of_cell = np.empty(n_cells, np.int64)
+    block_of_cell[result.cell_id[places]] = block_id[places]
+    cells = Cells(result.cell_id[places], n_cells, block=block_of_cell)
     released_block = ReleasedBlock(
         part(block, places), cells.id, cells.m, find_released_levels(task)
     )
@@ -132,29 +135,35 @@ def fit_column(
     return fit_whole(column, values, missing_tokens)
 
 
-def _find_cells(block: Block, owner: Ints, config: Config) -> KernelResult:
-    """Finds cells for the rows of each owner, one owner after the other."""
-    cell_id = np.full(block.n, -1, np.int64)
-    levels, n_cells = None, 0
+def _find_cells(block: Block, owner: Ints, config: Config) -> tuple[KernelResult, Ints]:
+    """Finds cells for the rows of each owner, one owner after the other; and int64[n], the block of
+    each row, in the order of the cells."""
+    cell_id, block_id = np.full(block.n, -1, np.int64), np.zeros(block.n, np.int64)
+    levels, n_cells, n_blocks = None, 0, 0
     for each in range(int(owner.max(initial=-1)) + 1):
         rows = np.flatnonzero(owner == each)
         mine = part(block, rows)
         if config.partition.by_tuples:
             mine = replace(mine, may_suppress=config.privacy.may_suppress(mine.n))
             result = config.kernel.find(mine)
-            found, levels = result.cell_id, result.levels
+            found, levels, places = result.cell_id, result.levels, np.zeros(mine.n, np.int64)
         else:
-            found = _cells_of_blocks(mine, config.kernel, config.partition, config.seed)
+            found, places = _cells_of_blocks(mine, config.kernel, config.partition, config.seed)
+        block_id[rows] = places + n_blocks
+        n_blocks += int(places.max(initial=-1)) + 1
         kept = found >= 0
         cell_id[rows[kept]] = found[kept] + n_cells
         n_cells += int(found.max(initial=-1)) + 1
     if not n_cells:
         raise InfeasibleError([Problem("source", "no rows are left")])
-    return KernelResult(cell_id, levels)
+    return KernelResult(cell_id, levels), block_id
 
 
-def _cells_of_blocks(block: Block, kernel: Kernel, partition: PartitionSection, seed: int) -> Ints:
-    """int64[n]. The cell of each row: the kernel works on each block of a table separately."""
+def _cells_of_blocks(
+    block: Block, kernel: Kernel, partition: PartitionSection, seed: int
+) -> tuple[Ints, Ints]:
+    """int64[n]. The cell and the block of each row: the kernel works on each block of a table
+    separately."""
     from anonlib.kernels.merge import merge_failing
 
     place = np.random.default_rng([seed, 1]).permutation(block.n)
@@ -169,7 +178,7 @@ def _cells_of_blocks(block: Block, kernel: Kernel, partition: PartitionSection, 
         found = kernel.cells(part(block, rows))
         cell_id[rows] = found + n_cells
         n_cells += int(found.max()) + 1
-    return cell_id
+    return cell_id, block_id
 
 
 def _recode_table(table: pa.Table, cells: Cells, schema: Schema, task: Task) -> pa.Table:

@@ -117,6 +117,7 @@ CASES: dict[str, dict[str, Any]] = {
         "kernel": {"type": "mondrian"},
         "recode": {"continuous": "interval", "nominal": "set"},
     },
+    "restored": {"recode": {"continuous": {"type": "centroid", "restore_variance": True}}},
     "blocks_that_fail": models({"type": "l_diversity", "l": 6}),
     "counts": models(
         {"type": "t_closeness", "t": 0.6},
