@@ -36,6 +36,8 @@ REQUIRED = {
     # As whole microseconds: INT96 is read by the calendar of another time in old years.
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "20000",
+    # Tasks know text as Arrow's `string`; large types would be others.
+    "spark.sql.execution.arrow.useLargeVarTypes": "false",
     # HotSpot interprets methods of more bytes. Above this, Spark compiles each operator by itself.
     "spark.sql.codegen.hugeMethodLimit": "8000",
     # Texts of plans with many columns are long, and Spark makes them for every query.
@@ -51,6 +53,7 @@ FIXED = (
     "spark.sql.files.ignoreCorruptFiles",
     "spark.sql.files.ignoreMissingFiles",
     "spark.sql.parquet.outputTimestampType",
+    "spark.sql.execution.arrow.useLargeVarTypes",
 )
 
 ENCRYPTION = "spark.io.encryption.enabled"

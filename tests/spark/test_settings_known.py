@@ -76,6 +76,7 @@ def test_a_verb_leaves_the_settings_as_they_were(spark: SparkSession, tmp_path: 
         "spark.sql.session.timeZone": "Asia/Tokyo",
         "spark.sql.parquet.outputTimestampType": "INT96",
         "spark.sql.execution.arrow.maxRecordsPerBatch": "777",
+        "spark.sql.execution.arrow.useLargeVarTypes": "true",
         "spark.sql.codegen.hugeMethodLimit": None,
         "spark.sql.maxPlanStringLength": "999",
         "spark.sql.autoBroadcastJoinThreshold": "12345",

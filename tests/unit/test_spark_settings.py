@@ -118,10 +118,36 @@ def test_settings_that_have_no_effect(key: str) -> None:
         sessions.session({}, There(**{key: "other"}))
 
 
+class Lent(There):
+    """A session that is there, and whose settings can change."""
+
+    def __init__(self, **changes: str):
+        super().__init__(**changes)
+        self.conf = Changeable(self.conf)
+
+
+def test_a_lent_session_hands_text_to_tasks_in_the_type_that_they_know() -> None:
+    key = "spark.sql.execution.arrow.useLargeVarTypes"
+    lent = Lent(**{key: "true"})
+    seen: list[str] = []
+
+    def verb() -> None:
+        with pytest.raises(InputError, match="Delta is not on Spark's class path"):
+            sessions.session({}, lent)
+        seen.append(lent.conf[key])
+
+    return_session(verb)()
+    assert seen == ["false"]
+    assert lent.conf[key] == "true"
+
+
 class Changeable(dict[str, str]):
     """Settings that can change. After `end()` the session is over."""
 
     over = False
+
+    def isModifiable(self, key: str) -> bool:
+        return True
 
     def set(self, key: str, value: str) -> None:
         if self.over:
