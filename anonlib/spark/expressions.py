@@ -5,14 +5,18 @@ The SQL runs in the session of the run, where it could reach other tables and an
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
+from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from anonlib.errors import ConfigError, Problem
+from anonlib.config.model import RESERVED_PREFIX
+from anonlib.errors import ConfigError, Problem, did_you_mean
 from anonlib.spark.jvm import java_class
+from anonlib.spark.translation import find_conditions
 
 #: Most columns, values and functions in a condition: Spark's analysis takes quadratic time.
 MAX_PARTS = 5_000
@@ -28,13 +32,33 @@ _FAILING = {"ToNumber", "ToBinary", "AesDecrypt", "StringToMap"}
 _CAST = "org.apache.spark.sql.catalyst.expressions.Cast"
 _WHOLE = ("tinyint", "smallint", "int", "bigint", "decimal")
 _TIME = "now, current_date, current_user and the like change from one reading to the next"
+_ONE_ROW = "an expression on the columns of one row is needed"
+#: (the beginning of Spark's name of an error, what is said of SQL that Spark refuses with it). The
+#: first match counts.
+_MEANINGS = (
+    (
+        "DATATYPE_MISMATCH.FILTER_NOT_BOOLEAN",
+        "is neither true nor false; compare, as in `age > 17`",
+    ),
+    ("DATATYPE_MISMATCH", "has values of types that its functions or operators do not take"),
+    ("PARSE_", "not valid SQL"),
+    (
+        "INVALID_IDENTIFIER",
+        "not valid SQL: names of other letters than a to z need backquotes, as in `größe`",
+    ),
+    ("UNBOUND_SQL_PARAMETER", "has parameters, `:name` or `?`; write values in their place"),
+    ("UNRESOLVED_ROUTINE", "Spark knows no such function"),
+    ("WRONG_NUM_ARGS", "has a function with too few or too many arguments"),
+    ("WINDOW_FUNCTION", _ONE_ROW),
+    ("UNSUPPORTED_GENERATOR", _ONE_ROW),
+)
 
 
 def require_plain(frame: DataFrame, text: str, where: str) -> Any:
     """Spark's expression for SQL on the columns of a DataFrame.
 
-    Raises ConfigError if it has a subquery, calls functions that are not Spark's own, or may give
-    different results for the same row: rows are read several times.
+    Raises ConfigError if Spark refuses it, if it has a subquery, calls functions that are not
+    Spark's own, or may give different results for the same row: rows are read several times.
     """
     if "${" in text:
         raise ConfigError(
@@ -45,18 +69,67 @@ def require_plain(frame: DataFrame, text: str, where: str) -> Any:
                 )
             ]
         )
+    with blame_text(where, frame.columns):
+        return _analyze(frame, text, where)
+
+
+def _analyze(frame: DataFrame, text: str, where: str) -> Any:
     spark: Any = frame.sparkSession
     parsed = spark._jsparkSession.sessionState().sqlParser().parseExpression(text)
     # Must come before Spark's analysis, which looks for other tables.
     if java_class(spark, SUBQUERY).hasSubquery(parsed):
         raise ConfigError([Problem(where, "subqueries are not allowed; join in a view first")])
     plan = frame.select(F.expr(text))._jdf.queryExecution().analyzed()
-    if plan.getClass().getSimpleName() != "Project":
-        raise ConfigError([Problem(where, "an expression on the columns of one row is needed")])
+    # Windows and generators make columns of several rows, in a plan below.
+    columns = frame._jdf.queryExecution().analyzed().output()
+    if plan.getClass().getSimpleName() != "Project" or not plan.child().output().equals(columns):
+        raise ConfigError([Problem(where, _ONE_ROW)])
     expression = plan.projectList().apply(0)
     if wrong := [Problem(where, said) for said in _wrong(expression)]:
         raise ConfigError(wrong)
     return expression
+
+
+@contextmanager
+def blame_text(where: str, names: Sequence[str]) -> Iterator[None]:
+    """Raises ConfigError for what Spark refuses while it parses and analyzes SQL in the body.
+
+    Args:
+        where: The field of the config that has the SQL.
+        names: The columns that the SQL may use.
+    """
+    try:
+        yield
+    except Exception as error:
+        name, state = next(iter(find_conditions(error)), ("", ""))
+        if not isinstance(error, AnalysisException) and state[:2] not in ("22", "42"):
+            raise
+        text = _describe(error, name, names)
+    else:
+        return
+    raise ConfigError([Problem(where, text)])
+
+
+def _describe(error: Exception, name: str, names: Sequence[str]) -> str:
+    """What is said of SQL that Spark refuses with an error of this name."""
+    if name.startswith("UNRESOLVED_COLUMN") and isinstance(error, AnalysisException):
+        return _describe_column(error, names)
+    for beginning, meaning in _MEANINGS:
+        if name.startswith(beginning):
+            return meaning
+    refusal = f"Spark refuses it with {name}" if name else "Spark refuses it"
+    return f"not valid SQL: {refusal}" if isinstance(error, ParseException) else refusal
+
+
+def _describe_column(error: AnalysisException, names: Sequence[str]) -> str:
+    """Which columns there are. The one that is not is named only if it is nearly the name of one:
+    else it may be a text without quotes, a value."""
+    parameters = error.getMessageParameters() or {}
+    name = parameters.get("objectName", "").replace("`", "")
+    own = [each for each in names if not each.startswith(RESERVED_PREFIX)]
+    near = did_you_mean(name, own)
+    what = f"no column {name}{near}" if near else "an unknown column; texts need single quotes;"
+    return f"{what} there are: {', '.join(own)}"
 
 
 def _wrong(expression: Any) -> Iterator[str]:

@@ -145,14 +145,14 @@ _KNOWN: tuple[tuple[str, type[AnonlibError], str], ...] = (
         "the names of two columns are the same, or differ in case only; rename one",
     ),
     (
-        r"CAST_INVALID_INPUT|CAST_OVERFLOW",
+        r"java\.util\.regex\.PatternSyntaxException",
         InputError,
-        "a value can't be cast; use try_cast in `where`, or `type` for a column",
+        "a regular expression is not valid: one of `where`, or of the view or DataFrame",
     ),
     (
         (
             r"CANNOT_READ_FILE_FOOTER|FAILED_READ_FILE|is not a Parquet file|not an ORC file|"
-            r"MALFORMED|UNABLE_TO_INFER_SCHEMA|ZipException|EOFException|FAILED_TO_READ"
+            r"\[MALFORMED_|UNABLE_TO_INFER_SCHEMA|ZipException|EOFException|FAILED_TO_READ"
         ),
         InputError,
         "a file is corrupt or not of this format",
@@ -163,6 +163,13 @@ _KNOWN: tuple[tuple[str, type[AnonlibError], str], ...] = (
         "the table changed meanwhile",
     ),
 )
+#: Spark's name of an error in the text that it has for it, and its SQLSTATE.
+_CONDITION = re.compile(r"\s*\[([A-Z]\w*(?:\.\w+)*)\](?:.*?SQLSTATE: (\w{5}))?", re.DOTALL)
+#: The SQLSTATEs of values that an expression can't compute, and of a format that can't be read. The
+#: expression is one of the source's: those of anonlib compute all values.
+_OF_VALUES = re.compile(r"22|42601")
+#: Spark's names of errors in files, which may have such a SQLSTATE, too.
+_OF_FILES = ("FAILED_READ_FILE", "MALFORMED_RECORD")
 #: Errors of stores if a file exists that must be new: 412, or 409 for one of two writers at once.
 _THERE = re.compile(
     r"FileAlreadyExistsException|PreconditionFailed|ConditionalRequestConflict|Status Code: 412"
@@ -234,10 +241,34 @@ def translate(
     text = _full_text(error)
     if ours := _of_worker(error):
         return BlockError(f"{what}: {ours}")
+    if wrong := _of_values(error):
+        return InputError(f"{what}: {wrong}")
     for pattern, kind, meaning in _KNOWN:
         if re.search(pattern, text):
             return (permission_error if meaning == DENIED else kind)(f"{what}: {meaning}")
     return StorageError(f"{what}: Spark failed with {_name(error)}; --debug shows its own words")
+
+
+def find_conditions(error: Exception) -> list[tuple[str, str]]:
+    """Spark's name of an error and its SQLSTATE, such as `DIVIDE_BY_ZERO` and `22012`; then those
+    of its cause, and so on. An empty SQLSTATE if Spark gives none."""
+    texts = [str(error), *(text for _, text in _causes(error))]
+    found = [match.groups("") for match in map(_CONDITION.match, texts) if match]
+    return [(name, state) for name, state in dict.fromkeys(found)]
+
+
+def _of_values(error: Exception) -> str:
+    """What is said of an expression that fails on a value; empty for other errors."""
+    found = find_conditions(error)
+    names = [name for name, state in found if _OF_VALUES.match(state)]
+    if not names or any(name.startswith(_OF_FILES) for name, _ in found):
+        return ""
+    if names[0].startswith("CAST_"):
+        return "a value can't be cast; use try_cast in `where`, or `type` for a column"
+    return (
+        f"an expression fails on a value, with {names[0]}: one of `where`, or of the view or "
+        "DataFrame; correct it, or use its try_ form, such as try_divide"
+    )
 
 
 def is_refused_since_there(error: Exception) -> bool:

@@ -213,7 +213,7 @@ def _read(spark: SparkSession, point: Point, sweep: Sweep) -> _Table:
         if derived:
             frame, _ = read_source(spark, config.source, config.attributes)
             for name, text in derived.items():
-                require_plain(frame, text, f"cases.{point.case}.derive.{name}")
+                require_plain(frame, text, f"derive.{name}")
             frame = frame.withColumns({name: F.expr(text) for name, text in derived.items()})
             frame.schema  # noqa: B018 (wrong expressions show here)
     source = open_source(spark, config, frame)

@@ -186,6 +186,16 @@ TABLES: dict[str, tuple[Any, dict[str, Any], str]] = {
         {"source": {"format": "parquet", "where": f"city = = '{MARKER}'"}},
         "source.where: not valid SQL",
     ),
+    "condition that is no condition": (
+        lambda f: f,
+        {"source": {"format": "parquet", "where": "wage"}},
+        "source.where: is neither true nor false; compare",
+    ),
+    "condition that can't be computed": (
+        lambda f: f,
+        {"source": {"format": "parquet", "where": f"wage / 0 > 1 or city = '{MARKER} MALFORMED'"}},
+        "an expression fails on a value, with DIVIDE_BY_ZERO: one of `where`, or of the view",
+    ),
 }
 
 

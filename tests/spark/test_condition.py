@@ -11,6 +11,7 @@ from anonlib.errors import ConfigError, InputError
 from anonlib.source.condition import filter_rows
 from anonlib.spark import expressions as limits
 from anonlib.spark.expressions import require_plain
+from anonlib.spark.translation import translate_errors
 
 pytestmark = pytest.mark.spark
 
@@ -70,6 +71,14 @@ def test_conditions(frame: DataFrame, condition: str | None, n: int) -> None:
         ("localtimestamp() is null", "now, current_date, current_user and the like change"),
         ("current_user() = 'root'", "now, current_date, current_user and the like change"),
         ("max(id) > 1", "one row"),
+        ("row_number() over (order by id) > 2", "one row"),
+        ("window(timestamp'2020-01-01', '1 day') is null", "one row"),
+        ("explode(many) > 1", "one row"),
+        ("id", "is neither true nor false"),
+        ("if(id, 1, 0) = 1", "has values of types that"),
+        ("id > :a", "has parameters"),
+        ("ä ö > 1", "not valid SQL: names of other letters"),
+        ("`a.b` collate nosuch = 'a'", "Spark refuses it with COLLATION_INVALID_NAME"),
         ("`a.b` = '${env:HOME}'", "Spark would replace"),
         ("`a.b` > 5", "the try_ form of cast(string as bigint)"),
         ("id + `a.b` > 5", "the try_ form of cast(string as bigint)"),
@@ -97,8 +106,23 @@ def test_refused(frame: DataFrame, condition: str, said: str) -> None:
 
 def test_not_sql(frame: DataFrame) -> None:
     for condition in ("id >", "id > 1; drop table x", "id > 1 union select 1"):
-        with pytest.raises(InputError, match=r"^source\.where: not valid SQL$"):
+        with pytest.raises(ConfigError, match=r"^source\.where: not valid SQL$"):
             filter_rows(frame, condition)
+
+
+@pytest.mark.parametrize(
+    ("condition", "said"),
+    [
+        ("10 / id > 1", "with DIVIDE_BY_ZERO: one of `where`, or of the view or DataFrame"),
+        ("many[id] = 1", "with INVALID_ARRAY_INDEX"),
+        ("decode(unhex('ff'), 'utf-8') = `a.b`", "with MALFORMED_CHARACTER_CODING"),
+    ],
+)
+def test_values_that_a_condition_fails_on(frame: DataFrame, condition: str, said: str) -> None:
+    rows = filter_rows(frame, condition)
+    with pytest.raises(InputError) as caught, translate_errors("source"):
+        rows.collect()
+    assert said in str(caught.value)
 
 
 def test_columns_that_are_not_there(frame: DataFrame) -> None:

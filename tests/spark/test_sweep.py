@@ -146,7 +146,7 @@ def test_what_does_not_fit(shell: Shell, folder: Path) -> None:
     cases = {"people": {"config": config(folder), "derive": {"wage": "wages + 1"}}}
     said = sweep(shell, folder, cases=cases)
     assert said.code == 2
-    assert "cases.people.derive: an unknown column" in said.error
+    assert "cases.people: derive.wage: no column wages; did you mean wage?" in said.error
 
 
 def test_the_page_has_risks_and_configs_that_release(

@@ -58,6 +58,8 @@ def told(*chain: tuple[str, str | None]) -> AnonlibError:
 
 SPARK = "org.apache.spark.SparkException"
 ABORTED = "Job aborted due to stage failure: Task 0 in stage 2.0 failed 4 times: "
+VALUES = "org.apache.spark.SparkRuntimeException"
+MALFORMED = "[MALFORMED_RECORD_IN_PARSING.WITHOUT_SUGGESTION] Malformed. SQLSTATE: 22023"
 CRASHED = "Python worker exited unexpectedly (crashed)."
 
 
@@ -144,6 +146,22 @@ CRASHED = "Python worker exited unexpectedly (crashed)."
             InputError,
             "no such file",
         ),
+        (
+            [(SPARK, "[FAILED_READ_FILE.NO_HINT] SQLSTATE: KD001"), (VALUES, MALFORMED)],
+            InputError,
+            "a file is corrupt or not of this format",
+        ),
+        ([(VALUES, MALFORMED)], InputError, "a file is corrupt or not of this format"),
+        (
+            [(VALUES, "[CAST_OVERFLOW] The value 300S can't be cast. SQLSTATE: 22003")],
+            InputError,
+            "a value can't be cast; use try_cast",
+        ),
+        (
+            [(SPARK, ABORTED), ("java.util.regex.PatternSyntaxException", "Unclosed group")],
+            InputError,
+            "a regular expression is not valid",
+        ),
         ([(SPARK, "something with a value in it")], StorageError, "Spark failed with Captured"),
     ],
 )
@@ -151,6 +169,32 @@ def test_what_is_told(chain: Any, kind: type[AnonlibError], text: str) -> None:
     error = told(*chain)
     assert type(error) is kind
     assert text in str(error)
+
+
+#: Texts of Spark for values that an expression of the source can't compute.
+FAILING = {
+    "DIVIDE_BY_ZERO": "Division by zero. SQLSTATE: 22012",
+    "ARITHMETIC_OVERFLOW": "long overflow. SQLSTATE: 22003",
+    "INVALID_ARRAY_INDEX": "The index 7 is out of bounds. SQLSTATE: 22003",
+    "MALFORMED_CHARACTER_CODING": "Invalid value found when decoding. SQLSTATE: 22000",
+    "INVALID_PARAMETER_VALUE.PATTERN": "The value of `regexp` is invalid: '('. SQLSTATE: 22023",
+    "INVALID_DATETIME_PATTERN.WITH_SUGGESTION": "Unrecognized: 'bbbb'. SQLSTATE: 22007",
+    "INVALID_FORMAT.ESC_AT_THE_END": "The format is invalid. SQLSTATE: 42601; line 1 pos 0",
+}
+
+
+@pytest.mark.parametrize("before", [[], [(SPARK, ABORTED)], [(SPARK, "[TASK_WRITE_FAILED] x")]])
+@pytest.mark.parametrize("name", FAILING)
+def test_values_that_an_expression_fails_on(name: str, before: Any) -> None:
+    """They are neither the store's fault nor a file's, also if the text quotes such words: a run
+    that is tried again would fail again."""
+    quotes = "\n== SQL (line 1, position 1) ==\nnote <> 'MALFORMED, No space left on device'"
+    error = told(*before, (VALUES, f"[{name}] {FAILING[name]}{quotes}"))
+    assert type(error) is InputError
+    assert str(error) == (
+        f"anonymize: an expression fails on a value, with {name}: one of `where`, or of the view "
+        "or DataFrame; correct it, or use its try_ form, such as try_divide"
+    )
 
 
 @pytest.mark.parametrize("before", [[], [(SPARK, ABORTED + TRACEBACK)]])
