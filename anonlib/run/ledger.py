@@ -2,7 +2,9 @@
 verified then. It is private, and useless without its key."""
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any
@@ -272,13 +274,32 @@ def _token(persons: Sequence[tuple[str, str]], values: Mapping[str, str], key: b
             text = identify(values[name], folded=type == FOLDED)
             columns.append(pa.array([text], pa.string()))
             continue
+        kind = _find_type(type)
         try:
-            columns.append(pa.array([values[name]], pa.string()).cast(pa.type_for_alias(type)))
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError):
+            columns.append(_read(values[name], kind))
+        except pa.ArrowInvalid:
             raise InputError(
                 f"{name}: the value can't be read as {type}, which the ledger knows"
             ) from None
     return bytes.fromhex(key_values(columns, key)[0].as_py())
+
+
+def _find_type(text: str) -> pa.DataType:
+    """The Arrow type that an entry names: an atomic one, since its column identifies persons."""
+    if match := re.fullmatch(r"decimal128\((\d+), (-?\d+)\)", text):
+        return pa.decimal128(int(match[1]), int(match[2]))
+    if match := re.fullmatch(r"timestamp\[(\w+), tz=(.+)\]", text):
+        return pa.timestamp(match[1], match[2])
+    return pa.type_for_alias(text)
+
+
+def _read(text: str, type: pa.DataType) -> pa.Array:
+    """A value from its text. Times without an offset are in UTC, as a run reads them."""
+    values = pa.array([text], pa.string())
+    if pa.types.is_timestamp(type) and type.tz is not None:
+        with suppress(pa.ArrowInvalid):
+            return values.cast(pa.timestamp(type.unit)).cast(type)
+    return values.cast(type)
 
 
 def _entry(content: dict[str, Any]) -> Entry:

@@ -2,6 +2,8 @@
 
 import json
 from dataclasses import asdict, replace
+from datetime import UTC, datetime
+from decimal import Decimal
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,7 +16,7 @@ from anonlib.local.table_digest import Digest
 from anonlib.run import ledger as module
 from anonlib.run.ledger import FOLDED, Entry, Ledger
 from anonlib.table.columns import key_values
-from anonlib.table.schema import Column, Role, Schema
+from anonlib.table.schema import Column, Role, Schema, is_atomic
 from tests.stores import Far
 
 KEY = b"a key of thirty-two bytes, or so"
@@ -148,6 +150,40 @@ def token(columns: list[Any]) -> bytes:
 )
 def test_the_token_of_a_person(persons: Any, given: dict[str, str], wanted: list[Any]) -> None:
     assert module._token(persons, given, KEY) == token(wanted)
+
+
+MOMENT = datetime(2020, 1, 31, 8, 5, tzinfo=UTC)
+#: By Arrow type of an identifier: texts of a value, and the value.
+IDENTIFIERS: dict[pa.DataType, tuple[tuple[str, ...], Any]] = {
+    pa.bool_(): (("true",), True),
+    **{kind(): (("12",), 12) for kind in (pa.int8, pa.int16, pa.int32, pa.int64)},
+    **{kind(): (("12", "12.0"), 12.0) for kind in (pa.float32, pa.float64)},
+    pa.decimal128(10, 0): (("1003", "1003.0"), Decimal("1003")),
+    pa.decimal128(12, 2): (("1003.5", "1003.50"), Decimal("1003.50")),
+    pa.decimal128(38, 18): (("-0.25",), Decimal("-0.25")),
+    pa.date32(): (("2020-01-31",), MOMENT.date()),
+    pa.timestamp("us"): (
+        ("2020-01-31 08:05:00", "2020-01-31T08:05:00.000000"),
+        MOMENT.replace(tzinfo=None),
+    ),
+    pa.timestamp("us", "UTC"): (
+        ("2020-01-31 08:05:00", "2020-01-31T08:05:00Z", "2020-01-31 10:05:00+02:00"),
+        MOMENT,
+    ),
+}
+
+
+@pytest.mark.parametrize("type", IDENTIFIERS, ids=str)
+def test_the_token_of_a_person_by_every_type_that_identifies(type: pa.DataType) -> None:
+    """A unit's columns, too. As a run makes it of the source's values."""
+    texts, value = IDENTIFIERS[type]
+    assert is_atomic(type)
+    assert module._find_type(str(type)) == type
+    wanted = key_values([pa.chunked_array([pa.array([value], type)])], KEY)[0].as_py()
+    for text in texts:
+        assert module._token((("id", str(type)),), {"id": text}, KEY).hex() == wanted
+    with pytest.raises(InputError, match=r"^id: the value can't be read as .*, which the ledger"):
+        module._token((("id", str(type)),), {"id": "secret"}, KEY)
 
 
 @pytest.mark.parametrize(
