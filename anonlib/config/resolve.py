@@ -28,6 +28,7 @@ from anonlib.table.schema import (
     Schema,
     is_atomic,
     is_number,
+    is_storable,
     target_scale,
 )
 from anonlib.text import fold_text
@@ -238,7 +239,7 @@ def _check_type(
     recode: RecodeSection,
 ) -> Iterator[Problem]:
     where = f"column {field.name}"
-    if field.arrow is None:
+    if field.arrow is None or not is_storable(field.arrow):
         if attribute.role is Role.DROP:
             yield Problem(where, f"type {field.type} can't identify a person")
         else:

@@ -582,6 +582,6 @@ def _field(name: str, field: StructField) -> Field:
     text = field.dataType.simpleString()
     try:
         arrow = arrow_type(field)
-    except PySparkException:
+    except (PySparkException, ValueError):  # ValueError: a list of nothing but null
         arrow = None
     return Field(name, text, arrow)

@@ -137,6 +137,11 @@ _KNOWN: tuple[tuple[str, type[AnonlibError], str], ...] = (
     ),
     (r"DELTA_\w*VERSION\w*NOT_FOUND|Cannot time travel", InputError, "no such version"),
     (r"DATA_SOURCE_NOT_FOUND|DATA_SOURCE_NOT_EXIST", InputError, "Spark knows no such format"),
+    (
+        r"UNSUPPORTED_TIME_TYPE",
+        InputError,
+        "a column has times of day, which Spark can't read; make them text or numbers",
+    ),
     (r"PARSE_SYNTAX_ERROR", InputError, "not valid SQL"),
     (r"UNRESOLVED_COLUMN", InputError, "an unknown column"),
     (

@@ -181,3 +181,18 @@ def target_scale(type: pa.DataType, needs_classes: bool) -> Scale:
 def is_atomic(type: pa.DataType) -> bool:
     """Whether a column of this type can be a quasi-identifier."""
     return is_number(type) or bool(pa.types.is_string(type) or pa.types.is_boolean(type))
+
+
+def is_storable(type: pa.DataType) -> bool:
+    """Whether a Delta table can hold values of this type: no durations, no times of day, and no
+    lists of nothing but null."""
+    at = pa.types
+    if at.is_struct(type):
+        return all(is_storable(type.field(i).type) for i in range(type.num_fields))
+    if at.is_map(type):
+        parts = [type.key_type, type.item_type]
+    elif at.is_nested(type):
+        parts = [type.value_type]
+    else:
+        return is_atomic(type) or bool(at.is_binary(type) or at.is_null(type))
+    return all(is_storable(part) and not at.is_null(part) for part in parts)

@@ -5,6 +5,14 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow as pa
 import pytest
+from pyspark.sql.types import (
+    ArrayType,
+    DataType,
+    DayTimeIntervalType,
+    NullType,
+    StructField,
+    YearMonthIntervalType,
+)
 
 from anonlib.arrays import Ints
 from anonlib.config.model import RESERVED_PREFIX, Config
@@ -12,6 +20,7 @@ from anonlib.config.reading import parse
 from anonlib.config.resolve import bind_models, find_joint_columns, resolve, with_ids
 from anonlib.errors import ConfigError
 from anonlib.kernels import Kernel
+from anonlib.source import _field as source_field
 from anonlib.table.block import Block
 from anonlib.table.schema import Field, Role, Scale, Schema
 
@@ -192,6 +201,66 @@ def test_map_as_quasi_identifier(scale: str) -> None:
     assert problems(config({"m": quasi(scale, **more)}), MAP) == [
         "column m: type map<string,int> can't be anonymized; it can be insensitive or dropped"
     ]
+
+
+#: Types that Spark hands to Arrow, and Delta can't hold.
+UNSTORABLE = {
+    "interval day to second": pa.duration("us"),
+    "time(6)": pa.time64("ns"),
+    "array<interval day to second>": pa.list_(pa.duration("us")),
+    "map<string,void>": pa.map_(TEXT, pa.null()),
+    "map<string,time(6)>": pa.map_(TEXT, pa.time64("ns")),
+    "struct<a:int,b:array<time(6)>>": pa.struct(
+        [("a", pa.int32()), ("b", pa.list_(pa.time64("ns")))]
+    ),
+}
+
+
+@pytest.mark.parametrize("type", UNSTORABLE)
+def test_types_that_a_delta_table_cannot_hold(type: str) -> None:
+    """Told before the work, for every role, with advice that helps."""
+    field = Field("x", type, UNSTORABLE[type])
+    roles = [{"role": role} for role in ("insensitive", "identifier", "sensitive")]
+    for role in (*roles, {"role": "target", "public": True}, quasi("nominal")):
+        assert problems(config({"x": role}), field) == [
+            f"column x: type {type} is not supported; give it `role: drop`"
+        ]
+    assert [c.name for c in resolve(config({"x": {"role": "drop"}}), [AGE, field]).columns] == [
+        "age"
+    ]
+
+
+@pytest.mark.parametrize(
+    "type",
+    [
+        DayTimeIntervalType(),
+        YearMonthIntervalType(),
+        ArrayType(DayTimeIntervalType()),
+        # Of `array()`: Arrow has no null that can't be null.
+        ArrayType(NullType(), containsNull=False),
+        ArrayType(NullType()),
+    ],
+    ids=lambda type: type.simpleString(),
+)
+def test_columns_of_spark_that_a_delta_table_cannot_hold(type: DataType) -> None:
+    found = config({"x": {"role": "insensitive"}})
+    (told,) = problems(found, source_field("x", StructField("x", type)))
+    assert told.endswith(" is not supported; give it `role: drop`")
+
+
+@pytest.mark.parametrize(
+    "type",
+    [
+        pa.binary(),
+        pa.null(),
+        pa.struct([("a", pa.null())]),
+        MAP.arrow,
+        pa.list_(pa.list_(pa.date32())),
+    ],
+)
+def test_types_that_a_delta_table_can_hold(type: pa.DataType) -> None:
+    field = Field("x", "some", type)
+    assert resolve(config({"x": {"role": "insensitive"}}), [AGE, field])["x"].released
 
 
 def test_variants() -> None:

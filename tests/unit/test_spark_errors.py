@@ -162,6 +162,11 @@ CRASHED = "Python worker exited unexpectedly (crashed)."
             InputError,
             "a regular expression is not valid",
         ),
+        (
+            [(SPARK, "[UNSUPPORTED_TIME_TYPE] The data type TIME is not supported.")],
+            InputError,
+            "a column has times of day",
+        ),
         ([(SPARK, "something with a value in it")], StorageError, "Spark failed with Captured"),
     ],
 )
