@@ -26,9 +26,12 @@ _REFUSED = {
     "CallMethodViaReflection": "reflect and java_method call any code",
     "RaiseError": "raise_error and assert_true show values in Spark's own logs",
     "ApplyFunctionExpression": "functions of catalogs may be any code",
+    "VariableReference": "variables are not in the config; write their values",
 }
 #: Expressions that fail on values they can't read, and have no field that says so.
 _FAILING = {"ToNumber", "ToBinary", "AesDecrypt", "StringToMap"}
+#: What IDENTIFIER(...) is, before Spark puts what it names in its place.
+_NAMING = "ExpressionWithUnresolvedIdentifier"
 _CAST = "org.apache.spark.sql.catalyst.expressions.Cast"
 _WHOLE = ("tinyint", "smallint", "int", "bigint", "decimal")
 _TIME = "now, current_date, current_user and the like change from one reading to the next"
@@ -58,7 +61,8 @@ def require_plain(frame: DataFrame, text: str, where: str) -> Any:
     """Spark's expression for SQL on the columns of a DataFrame.
 
     Raises ConfigError if Spark refuses it, if it has a subquery, calls functions that are not
-    Spark's own, or may give different results for the same row: rows are read several times.
+    Spark's own, may give different results for the same row (rows are read several times), or goes
+    by variables, which the config does not show.
     """
     if "${" in text:
         raise ConfigError(
@@ -79,6 +83,8 @@ def _analyze(frame: DataFrame, text: str, where: str) -> Any:
     # Must come before Spark's analysis, which looks for other tables.
     if java_class(spark, SUBQUERY).hasSubquery(parsed):
         raise ConfigError([Problem(where, "subqueries are not allowed; join in a view first")])
+    if _NAMING in _names(parsed):
+        raise ConfigError([Problem(where, "IDENTIFIER(...) is not allowed; write the name itself")])
     plan = frame.select(F.expr(text))._jdf.queryExecution().analyzed()
     # Windows and generators make columns of several rows, in a plan below.
     columns = frame._jdf.queryExecution().analyzed().output()
@@ -136,7 +142,7 @@ def _wrong(expression: Any) -> Iterator[str]:
     if expression.collectLeaves().size() > MAX_PARTS:
         yield f"more than {MAX_PARTS:,} columns and values"
         return
-    names = {node["class"].rpartition(".")[2] for node in json.loads(expression.toJSON())}
+    names = _names(expression)
     yield from (_REFUSED[name] for name in sorted(names & {*_REFUSED}))
     if any(name.endswith("UDF") or name.startswith("SQLFunction") for name in names):
         yield "user-defined functions may be any code"
@@ -144,6 +150,11 @@ def _wrong(expression: Any) -> Iterator[str]:
         yield _TIME
     if not expression.deterministic() and not names & {*_REFUSED}:
         yield "rand, uuid, input_file_name and the like change from one reading to the next"
+
+
+def _names(expression: Any) -> set[str]:
+    """The names of the classes of an expression's parts."""
+    return {node["class"].rpartition(".")[2] for node in json.loads(expression.toJSON())}
 
 
 def find_fallible(expression: Any, text: str, spark: SparkSession) -> set[str]:

@@ -21,9 +21,13 @@ def frame(spark: SparkSession) -> Iterator[DataFrame]:
     spark.range(3).createOrReplaceTempView("anonlib_other")
     # A function of the session's, as a catalog or a notebook may have it.
     spark.udf.register("anonlib_double", lambda x: 2 * x, "long")
+    spark.sql("DECLARE OR REPLACE VARIABLE anonlib_least INT DEFAULT 4")
+    spark.sql("DECLARE OR REPLACE VARIABLE anonlib_name STRING DEFAULT 'id'")
     yield spark.range(6).selectExpr("id", "cast(id as string) as `a.b`", "array(id) as many")
     spark.catalog.dropTempView("anonlib_other")
     spark.sql("DROP TEMPORARY FUNCTION anonlib_double")
+    spark.sql("DROP TEMPORARY VARIABLE anonlib_least")
+    spark.sql("DROP TEMPORARY VARIABLE anonlib_name")
 
 
 @pytest.mark.parametrize(
@@ -58,6 +62,9 @@ def test_conditions(frame: DataFrame, condition: str | None, n: int) -> None:
         ("raise_error(`a.b`) is null", "raise_error and assert_true"),
         ("assert_true(id > 9, `a.b`) is null", "raise_error and assert_true"),
         ("anonlib_double(id) = 2", "user-defined functions"),
+        ("id > anonlib_least", "variables are not in the config"),
+        ("exists(many, x -> x > session.anonlib_least)", "variables are not in the config"),
+        ("identifier(anonlib_name) > 4", "IDENTIFIER(...) is not allowed"),
         ("rand() > 0.5", "rand, uuid, input_file_name and the like change"),
         ("uuid() = `a.b`", "rand, uuid, input_file_name and the like change"),
         ("input_file_name() = ''", "rand, uuid, input_file_name and the like change"),
