@@ -40,6 +40,7 @@ from anonlib.config.resolve import bind_models
 from anonlib.config.summary import note_seed
 from anonlib.errors import ConfigError, InfeasibleError, InputError, Problem
 from anonlib.evaluation import evaluate_case, require_gates_of_releases
+from anonlib.local.advice import note_times
 from anonlib.privacy.k_anonymity import KAnonymity
 from anonlib.progress import Progress
 from anonlib.run.account import require_words, spell_path
@@ -53,6 +54,8 @@ from anonlib.run.endings import (
     waits,
 )
 from anonlib.run.evaluate import case_of, table_of_figures
+from anonlib.run.obstacles import find_obstacles
+from anonlib.run.owners import list_controllers
 from anonlib.run.past import PriorRelease, look_back, open_past
 from anonlib.run.publish import Target, reader_notes
 from anonlib.run.purge import find_owed_purge, is_registered, purge
@@ -142,8 +145,7 @@ def _release(
     accounting.set_target(target.path)
     # A name that is taken is refused before anything is written.
     is_registered(spark, config.release)
-    key = derive_pseudonym_key(config.attributes, config.pseudonyms, run_id, target.path)
-    ledger_key = derive_ledger_key(config.attributes, config.pseudonyms, config.release)
+    key, ledger_key = _derive_keys(config, run_id, target)
     backlog_key = derive_backlog_key(config.attributes, config.pseudonyms, config.release)
     past = open_past(spark, config, target, ledger_key, backlog_key)
     if run_id in target.runs():
@@ -333,19 +335,26 @@ def _evaluate(
         source = open_source(spark, config)
     account.source_version = source.version
     with closing(source):
-        ledger_key = derive_ledger_key(config.attributes, config.pseudonyms, config.release)
+        key, ledger_key = _derive_keys(config, run_id, target) if trial else (b"", b"")
         past = open_past(spark, config, target, ledger_key, b"")
         with progress.stage("scan", spark):
             prior = look_back(config, target, source, past.ledger) if trial else PriorRelease()
             scan = _scan(source, config, prior.rows)
         account.n_rows_in = scan.n_rows
-        key = derive_pseudonym_key(config.attributes, config.pseudonyms, run_id, target.path)
         run = Run(spark, config, progress, account, target, key, prior, past)
         _make_private_folders(spark, config)
         with _hold(spark, target, run_id, scan.n_rows) as own_lease:
             if trial:
                 return run.trial(source, scan, own_lease)
             return _evaluate_published(run, source, scan, own_lease)
+
+
+def _derive_keys(config: Config, run_id: str, target: Target) -> tuple[bytes, bytes]:
+    """The keys of the pseudonyms and of the ledger. What is published already needs neither."""
+    return (
+        derive_pseudonym_key(config.attributes, config.pseudonyms, run_id, target.path),
+        derive_ledger_key(config.attributes, config.pseudonyms, config.release),
+    )
 
 
 def _evaluate_published(run: Run, source: Source, scan: Scan, lease: Lease) -> ReleaseResult:
@@ -500,7 +509,8 @@ def check(config: GivenConfig, progress: Progress | None = None) -> CheckResult:
         progress: Hears of every stage; silent by default.
 
     Returns:
-        What becomes of each column, the models, and what is left to be trusted.
+        What becomes of each column, the models, what is left to be trusted, and what stands in the
+        way of a release besides.
 
     Raises:
         ConfigError: Lists all problems of the config and of its columns.
@@ -525,6 +535,9 @@ def check(config: GivenConfig, progress: Progress | None = None) -> CheckResult:
         source = open_source(spark, config)
         with closing(source):
             scan = _scan(source, config)
+            if (step := config.partition.controller) is not None:
+                list_controllers(source.rows(), source.schema, step)
+            obstacles = tuple(find_obstacles(spark, config, source))
     return CheckResult(
         n_rows=scan.n_rows,
         columns=tuple(_column_plan(n, a, source.schema) for n, a in config.attributes.items()),
@@ -534,6 +547,7 @@ def check(config: GivenConfig, progress: Progress | None = None) -> CheckResult:
         notes=(
             *reader_notes(source.schema),
             *source.schema.notes,
+            *note_times(source.schema, scan.sample),
             *_note_persons(config.one_row_per_person),
             *note_seed(config.seed),
             *_note_review(config.review),
@@ -541,6 +555,7 @@ def check(config: GivenConfig, progress: Progress | None = None) -> CheckResult:
         review=config.review,
         policy=judge_rules(config, source.schema),
         n_nobody=scan.n_nobody,
+        obstacles=obstacles,
     )
 
 

@@ -192,7 +192,8 @@ def _check(verbs: Any) -> None:
         "compare a config with its source, and publish nothing",
         f"""
             Says what each column is released as, and all problems at once. The source is
-            scanned, so that models which can't hold on it are found as well.
+            scanned, so that models which can't hold on it are found as well. What else
+            stands in the way, such as a table that is there, is told and no error.
 
             example:
               anonlib check conf/adult.yaml

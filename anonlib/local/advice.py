@@ -10,7 +10,7 @@ from anonlib.config.direct import PERSONAL_KINDS, count_kinds, list_texts, main_
 from anonlib.config.guess import ColumnProfile, guess_role
 from anonlib.errors import Problem
 from anonlib.local.rows import name_type
-from anonlib.table.schema import Role, is_atomic
+from anonlib.table.schema import Role, Scale, Schema, is_atomic
 from anonlib.text import DATE_TEXT, DECIMAL_TEXT, NUMBER_TOKENS, TEXT_TOKENS, TIME_TEXT, WHOLE_TEXT
 
 #: What texts are tried as, the narrowest first.
@@ -77,6 +77,25 @@ def advise(profiles: Iterable[ColumnProfile]) -> Iterator[str]:
             names = ", ".join(f"`{token}`" for token in column.tokens)
             mean, them = ("means", "it") if len(column.tokens) == 1 else ("mean", "them")
             yield f"{where}: if {names} {mean} missing, make {them} null"
+
+
+def note_times(schema: Schema, sample: pa.Table) -> Iterator[str]:
+    """Notes on texts that are told apart by their letters although they look like dates.
+
+    Args:
+        schema: The columns.
+        sample: Rows of the source, with the quasi-identifiers by their ids.
+    """
+    for column in schema.quasi_identifiers:
+        if not pa.types.is_string(column.type) or column.scale is not Scale.NOMINAL:
+            continue
+        values = sample.column(column.id).combine_chunks()
+        kind = _parse(list_texts(values.drop_null()))
+        if kind in ("date", "timestamp") and column.hierarchy is None:
+            yield (
+                f"column {column.name}: these texts look like dates; with `type: {kind}` and "
+                "`scale: continuous` near ones go together"
+            )
 
 
 def find_direct(profiles: Iterable[ColumnProfile]) -> Iterator[Problem]:

@@ -111,7 +111,7 @@ class Recoder(Plugin):
 
     @property
     def shows(self) -> str:
-        """What the released values show of single persons, as a text; empty if nothing."""
+        """What the released values show of single persons, and what to do; empty if nothing."""
         return ""
 
     @property

@@ -58,7 +58,14 @@ class Interval(Recoder):
 
     @property
     def shows(self) -> str:
-        return "" if self.round_to else "the ends of intervals are values of single persons"
+        if self.round_to:
+            return ""
+        limited = self.bottom is not None and self.top is not None
+        rarest = "" if limited else ", or bottom and top for the rarest"
+        return (
+            "the ends of intervals are values of single persons; set round_to of recoder "
+            f"interval{rarest}"
+        )
 
     def output(self, column: pa.DataType) -> pa.DataType:
         bound = accept_type(self.type, column)

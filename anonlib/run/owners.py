@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 
 from anonlib.arrays import Bools, Floats, Ints
@@ -145,33 +145,8 @@ def _find_owners(
     models: tuple[PrivacyModel, ...],
 ) -> Owners:
     assert schema.controller is not None
-    value = F.col(schema.controller)
-    counts = rows.groupBy(value.alias("value")).agg(F.count(F.lit(1)).alias("n"))
-    hashed = counts.select(F.xxhash64("value").alias("h"), F.col("value").cast("string"), "n")
-    rows_of = hashed.orderBy("h").limit(MAX_CONTROLLERS + 1).collect()
-    if len(rows_of) > MAX_CONTROLLERS:
-        raise ConfigError(
-            [
-                Problem(
-                    f"column {step.column}",
-                    f"has more than {MAX_CONTROLLERS} values, too many for data controllers",
-                )
-            ]
-        )
+    rows_of = list_controllers(rows, schema, step)
     names = [row["value"] for row in rows_of]
-    if absent := [name for name in step.models if name not in names]:
-        raise ConfigError(
-            [
-                Problem(
-                    "partition.steps.0.models",
-                    (
-                        f"{len(absent)} of {len(step.models)} are not values of column "
-                        f"{step.column} (booleans and dates as Spark writes them as text); "
-                        "correct or remove them"
-                    ),
-                )
-            ]
-        )
     must_hold = np.zeros((len(names), 1 + len(step.models)), np.bool_)
     must_hold[:, 0] = True
     for s, name in enumerate(step.models, 1):
@@ -186,6 +161,43 @@ def _find_owners(
         (models, *own),
         scan.values,
     )
+
+
+def list_controllers(rows: DataFrame, schema: Schema, step: Controller) -> list[Row]:
+    """Lists the controllers of a table: `h`, Spark's hash of each value, `value` as text, and `n`,
+    its rows. Cost: one aggregate.
+
+    Raises ConfigError if there are too many, or `models` names others.
+    """
+    assert schema.controller is not None
+    value = F.col(schema.controller)
+    counts = rows.groupBy(value.alias("value")).agg(F.count(F.lit(1)).alias("n"))
+    hashed = counts.select(F.xxhash64("value").alias("h"), F.col("value").cast("string"), "n")
+    rows_of = hashed.orderBy("h").limit(MAX_CONTROLLERS + 1).collect()
+    if len(rows_of) > MAX_CONTROLLERS:
+        raise ConfigError(
+            [
+                Problem(
+                    f"column {step.column}",
+                    f"has more than {MAX_CONTROLLERS} values, too many for data controllers",
+                )
+            ]
+        )
+    names = {row["value"] for row in rows_of}
+    if absent := [name for name in step.models if name not in names]:
+        raise ConfigError(
+            [
+                Problem(
+                    "partition.steps.0.models",
+                    (
+                        f"{len(absent)} of {len(step.models)} are not values of column "
+                        f"{step.column} (booleans and dates as Spark writes them as text); "
+                        "correct or remove them"
+                    ),
+                )
+            ]
+        )
+    return rows_of
 
 
 def _centers(scan: Scan, owners: Owners) -> Floats:

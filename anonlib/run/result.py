@@ -38,6 +38,7 @@ class CheckResult:
     policy: "tuple[RuleVerdict, ...]" = ()  # the rules of the config's policy
     n_nobody: int = 0  # rows without a person, which count for nobody
     review: tuple[str, ...] = ()  # fields that `init` has guessed and nobody has looked at
+    obstacles: tuple[str, ...] = ()  # why `release` would be refused here and now all the same
 
     def __repr__(self) -> str:
         parts = [f"{self.n_rows:,} rows", f"{len(self.columns)} columns", self.kernel, *self.models]

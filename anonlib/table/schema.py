@@ -136,12 +136,7 @@ class Schema:
     def notes(self) -> tuple[str, ...]:
         """What the recoders of the quasi-identifiers show of single persons, or can't keep."""
         recoded = [c for c in self.quasi_identifiers if c.recoder is not None]
-        shown = (
-            f"column {c.name}: {c.recoder.shows}; set round_to of recoder "
-            f"{c.recoder.type}, or bottom and top for the rarest"
-            for c in recoded
-            if c.recoder.shows
-        )
+        shown = (f"column {c.name}: {c.recoder.shows}" for c in recoded if c.recoder.shows)
         flat = (
             f"column {c.name}: has no hierarchy, so recoder {c.recoder.type} releases a value that "
             "all rows of a class have, else `*`"

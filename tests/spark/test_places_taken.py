@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import anonlib
-from anonlib.errors import InputError
+from anonlib.errors import ConfigError, InputError
 from tests.spark.support import Shell, people, settings, start_from, write_people
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("usual")]
@@ -97,7 +97,7 @@ def test_the_manifests_place(shell: Shell, place: Path, *, file: bool) -> None:
 def test_no_java(tmp_path: Path, script: str | None, said: str) -> None:
     """In a process of its own, which has no JVM."""
     code = (
-        "from anonlib.errors import InputError\n"
+        "from anonlib.errors import ConfigError, InputError\n"
         "from anonlib.spark.java import require_java\n"
         "try:\n    require_java()\nexcept InputError as error:\n    print(error)\n"
     )
@@ -115,3 +115,33 @@ def test_no_java(tmp_path: Path, script: str | None, said: str) -> None:
     assert done.stdout.startswith("no Java 17 found: ")
     assert said in done.stdout
     assert "apt-get install default-jre-headless" in done.stdout
+
+
+def test_a_check_tells_what_release_would_refuse(
+    shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The config fits its source; the table that is there, and a key that is not, are in the
+    way."""
+    monkeypatch.delenv("ANONLIB_NO_KEY", raising=False)
+    write_people(tmp_path)
+    start_from(shell, tmp_path, settings(tmp_path))
+    (there,) = anonlib.check(settings(tmp_path)).obstacles
+    assert there.startswith("release.path: a table is already at ")
+    place = str(tmp_path / "out" / "table")
+    (replaced,) = anonlib.check(
+        settings(tmp_path, release={"path": place, "mode": "overwrite"})
+    ).obstacles
+    assert replaced.startswith("release.acknowledge_overwrite: ")
+    free = {"path": str(tmp_path / "free"), "mode": "error"}
+    assert anonlib.check(settings(tmp_path, release=free)).obstacles == ()
+    ledger = free | {"ledger": {"key_env": "ANONLIB_NO_KEY"}}
+    (key,) = anonlib.check(settings(tmp_path, release=ledger)).obstacles
+    assert "environment variable ANONLIB_NO_KEY is not set" in key
+    own = {
+        "type": "controller",
+        "column": "city",
+        "models": {"nowhere": [{"type": "k_anonymity", "k": 4}]},
+    }
+    steps = {"steps": [own, {"type": "mondrian"}], "max_rows": 200}
+    with pytest.raises(ConfigError, match="1 of 1 are not values of column city"):
+        anonlib.check(settings(tmp_path, release=free, partition=steps))

@@ -1,9 +1,14 @@
 """What `check` says of a config that a table can't tell."""
 
+import pyarrow as pa
+import pytest
+
 from anonlib.config.reading import parse
 from anonlib.config.summary import note_seed
+from anonlib.local.advice import note_times
 from anonlib.pipeline import _note_persons
 from anonlib.run.result import CheckResult
+from anonlib.table.schema import Column, Role, Scale, Schema
 from tests.unit.test_config import GOOD
 
 
@@ -24,3 +29,21 @@ def test_persons_that_are_declared() -> None:
 def test_a_check_shows_itself_in_a_line() -> None:
     found = CheckResult(1_200, (), ("k_anonymity k=5",), "mdav", "kmeans", ("a note",))
     assert repr(found) == "<CheckResult: 1,200 rows, 0 columns, mdav, k_anonymity k=5; notes: 1>"
+
+
+@pytest.mark.parametrize(
+    ("texts", "kind"),
+    [
+        (["1950-01-02", None, "1980-12-31"], "`type: date`"),
+        (["1950-01-02 10:00:00", "1980-12-31 11:00:00"], "`type: timestamp`"),
+        (["1950-01-02", "unknown"], None),
+        (["1010", "1020"], None),  # codes of places
+        ([None], None),
+    ],
+)
+def test_dates_that_are_told_apart_as_texts(texts: list[str | None], kind: str | None) -> None:
+    column = Column("born", "c0", Role.QUASI_IDENTIFIER, pa.string(), "string", scale=Scale.NOMINAL)
+    sample = pa.table({"c0": pa.array(texts, pa.string())})
+    notes = [*note_times(Schema((column,)), sample)]
+    assert len(notes) == (kind is not None)
+    assert all("column born: these texts look like dates" in n and str(kind) in n for n in notes)

@@ -181,6 +181,14 @@ def test_a_draft_is_to_be_reviewed_before_it_is_released() -> None:
     assert "release it" not in shown(print_check, result, "conf.yaml")
 
 
+def test_what_is_in_the_way_of_a_release_stands_in_the_place_of_its_command() -> None:
+    result = CheckResult(9, (), (), "mdav", "kmeans", obstacles=("release.path: a table is there",))
+    text = shown(print_check, result, "conf.yaml")
+    assert text.startswith("conf.yaml: fits its source; release would be refused\n")
+    assert text.rstrip().endswith("until this is changed\n  - release.path: a table is there")
+    assert "release it" not in text
+
+
 class TestRows:
     def test_narrow(self) -> None:
         text = shown(print_rows, ["a", "b"], [["1", None], ["x" * 99, "[red]\x1b"]])

@@ -109,7 +109,10 @@ def test_a_range_of_ends_that_is_none() -> None:
 
 def test_intervals_say_whose_values_their_ends_are() -> None:
     assert "values of single persons" in Interval().shows
-    assert "values of single persons" in Interval(bottom=1, top=2).shows
+    assert Interval(top=2).shows.endswith(
+        "set round_to of recoder interval, or bottom and top for the rarest"
+    )
+    assert Interval(bottom=1, top=2).shows.endswith("persons; set round_to of recoder interval")
     assert not Interval(round_to=5).shows
     assert not Median().shows
 

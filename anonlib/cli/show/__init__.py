@@ -158,6 +158,8 @@ def print_check(
     """Prints a config as resolved against its source. Arguments as in `print_release`."""
     to = to or console()
     head = Text.assemble(printable(config), ": ", ("fits its source", "bold green"))
+    if result.obstacles:
+        head.append("; release would be refused", "bold red")
     to.print(head, soft_wrap=True)
     to.print()
     table = new_table("column", "role", "scale", "type", "released as")
@@ -174,9 +176,16 @@ def print_check(
     to.print(pairs([*rows, ("kernel", result.kernel), ("partition", result.partition)]))
     _print_policy(result.policy, to)
     bullets(to, "notes", [printable(note) for note in result.notes])
+    bullets(
+        to,
+        "release is refused until this is changed",
+        [printable(text) for text in result.obstacles],
+    )
     to.print()
     if result.review:
         places(to, [("review it first", config)])
+        return
+    if result.obstacles:
         return
     places(to, [("release it", f"{program()} release {_describe_values(config, overrides)}")])
 
