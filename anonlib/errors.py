@@ -12,6 +12,7 @@ from difflib import get_close_matches
 from functools import wraps
 from importlib.util import find_spec
 from inspect import Parameter, Signature, signature
+from pathlib import Path
 from typing import Any, NoReturn, ParamSpec, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
@@ -220,6 +221,18 @@ def without_cause(verb: Callable[Arguments, Result]) -> Callable[Arguments, Resu
         raise known.with_traceback(None)
 
     return public
+
+
+def refuse_to_write(path: str | Path, error: OSError) -> InputError:
+    """The error for a local file that can't be written."""
+    place = Path(path)
+    if isinstance(error, FileExistsError):
+        return InputError(f"{path}: is there already; name another")
+    if place.is_dir():
+        return InputError(f"{path}: is a folder; name a file")
+    if not place.parent.is_dir():
+        return InputError(f"{path}: there is no folder {place.parent}; make it, or name another")
+    return InputError(f"{path}: can't be written ({error.strerror or 'I/O error'})")
 
 
 def did_you_mean(name: object, known: Iterable[str]) -> str:

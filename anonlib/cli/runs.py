@@ -13,6 +13,11 @@ if TYPE_CHECKING:
     from anonlib.config.model import Config
 
 MAX_BYTES = 100_000
+#: How a person is named.
+_PERSON = (
+    'it is a file with a JSON object such as {"person_id": "12345"}, or - for the same on stdin; '
+    "values themselves are no arguments, since others see and shells keep these"
+)
 
 
 def run_runs(args: argparse.Namespace) -> int:
@@ -71,11 +76,12 @@ def _read_person(path: str) -> dict[str, str]:
                 data = file.read(MAX_BYTES)
         found = json.loads(data)
     except OSError as error:
-        raise InputError(f"--person: can't be read ({error.strerror or 'I/O error'})") from None
+        reason = error.strerror or "I/O error"
+        raise InputError(f"--person: can't be read ({reason}); {_PERSON}") from None
     except ValueError:
         found = None
     if not isinstance(found, dict) or not found or not all(map(_is_value, found.values())):
-        raise InputError('--person: must be a JSON object such as {"person_id": "12345"}')
+        raise InputError(f"--person: {_PERSON}")
     return {name: str(value) for name, value in found.items()}
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from anonlib.errors import InputError
+from anonlib.errors import refuse_to_write
 
 if TYPE_CHECKING:
     from anonlib.cli.progress_lines import ShownProgress
@@ -46,7 +46,7 @@ def write_text(path: Path, text: str) -> None:
     try:
         path.write_text(text, encoding="utf-8")
     except OSError as error:
-        raise InputError(f"{path}: can't be written ({error.strerror or 'I/O error'})") from None
+        raise refuse_to_write(path, error) from None
 
 
 def print_json(value: object) -> None:

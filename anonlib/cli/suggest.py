@@ -41,9 +41,9 @@ def run_suggest(args: argparse.Namespace) -> int:
         for name in names:
             registry.plugin(family, name, f"--{family}s")
     if args.page is not None:
-        from anonlib.pages.output import require_new
+        from anonlib.pages.output import require_new_page
 
-        require_new(args.page)
+        require_new_page(args.page)
     is_table = _is_table(args)
     found = _suggest_for_table(args) if is_table else _suggest_for_config(args)
     if args.json:

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from anonlib.arrays import Ints
-from anonlib.errors import InputError
+from anonlib.errors import InputError, refuse_to_write
 from anonlib.hierarchy.files import (
     MAX_BYTES,
     MAX_YAML_BYTES,
@@ -208,7 +208,6 @@ def write_hierarchy(hierarchy: Hierarchy, path: str | Path) -> None:
         data = write(hierarchy.nodes()).encode()
         Path(path).write_bytes(data)
     except OSError as error:
-        reason = error.strerror or "I/O error"
-        raise InputError(f"hierarchy {path}: can't be written ({reason})") from None
+        raise InputError(f"hierarchy {refuse_to_write(path, error)}") from None
     except UnicodeEncodeError:
         raise InputError(f"hierarchy {path}: a name is not valid Unicode") from None

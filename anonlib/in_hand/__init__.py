@@ -28,7 +28,13 @@ from anonlib.config.summary import (
     summarize_config,
     summarize_use,
 )
-from anonlib.errors import ConfigError, InputError, StorageError, without_cause
+from anonlib.errors import (
+    ConfigError,
+    InputError,
+    StorageError,
+    refuse_to_write,
+    without_cause,
+)
 from anonlib.evaluation import Evaluation, require_gates_of_releases
 from anonlib.evaluation.published_spec import CONTROLLERS, make_auditable_spec
 from anonlib.in_hand.proof import audit_release, require_harmless
@@ -240,10 +246,8 @@ def _writing(path: str | Path) -> Iterator[None]:
     """Turns errors of the disk into InputError."""
     try:
         yield
-    except FileExistsError:
-        raise InputError(f"{path}: is there already; name another place") from None
     except OSError as error:
-        raise InputError(f"{path}: can't be written ({error.strerror or 'I/O error'})") from None
+        raise refuse_to_write(path, error) from None
 
 
 def anonymize(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from anonlib.config.model import Config
 from anonlib.config.reading import as_config
 from anonlib.config.summary import bare
-from anonlib.errors import InputError, StorageError
+from anonlib.errors import InputError, StorageError, refuse_to_write
 from anonlib.pages import MARK, render, render_comparison
 from anonlib.pages.seal import SEAL, Certificate, open_seal, seal_record
 
@@ -21,6 +21,14 @@ if TYPE_CHECKING:  # this imports Spark
     from anonlib.spark.storage import Storage
 
 _RUN_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
+#: What is read where a verb asks for a run, and for a certificate.
+_RUN = (
+    "RUN is the path of a private record, as TABLE.private/RUN_ID.json, or with --conf CONF the id "
+    "of a run"
+)
+_CERTIFICATE = (
+    "CERTIFICATE is a file in HTML that `anonlib certificate` wrote; it comes first, then TABLE"
+)
 
 
 def report(
@@ -47,13 +55,14 @@ def report(
 
     Raises:
         InputError: A record does not exist or is not a record, both are of one run, or `out` is
-            another file.
+            another file, does not end in .html, or is in no folder.
         StorageError: The page can't be written.
 
     Example:
         anonlib.report("out/adult.private/RUN_ID.json")
         anonlib.report("out/k10.private/RUN_ID.json", against="out/k5.private/OTHER_ID.json")
     """
+    _require_ending(out, ".html")
     record = _place_record(run, config)
     stem = record.removesuffix(".json")
     if against is None:
@@ -90,12 +99,13 @@ def certify(
 
     Raises:
         InputError: The record is not there or not of a run that published, `out` is another file,
-            or PDF is asked for without WeasyPrint.
+            has another ending or no folder, or PDF is asked for without WeasyPrint.
         StorageError: The file can't be written.
 
     Example:
         anonlib.certify("out/adult.private/RUN_ID.json")
     """
+    _require_ending(out, ".html", ".pdf")
     record = _place_record(run, config)
     place = str(out or f"{record.removesuffix('.json')}.certificate.html")
     text = _read(record)
@@ -112,10 +122,12 @@ def write_certificate(path: str | Path, page: str) -> None:
     certificate in HTML that is there is replaced.
 
     Raises:
-        InputError: Another file is there, or PDF is asked for without WeasyPrint.
+        InputError: Another file is there, the path has another ending or no folder, or PDF is
+            asked for without WeasyPrint.
         StorageError: The file can't be written.
     """
     place = str(path)
+    _require_ending(place, ".html", ".pdf")
     if place.lower().endswith(".pdf"):
         _write_pdf(place, page)
         return
@@ -131,7 +143,7 @@ def read_certificate(path: str | Path, record: str | Path | None) -> Certificate
         InputError: A file is not there, or is no certificate, or no record.
     """
     path = str(path)
-    page = _read(path, "CERTIFICATE is a file in HTML that `anonlib certificate` wrote")
+    page = _read(path, _CERTIFICATE)
     try:
         facts = open_seal(page)
     except InputError as error:
@@ -188,8 +200,15 @@ def _write_pdf(path: str, page: str) -> None:
     _write_new(path, HTML(string=page, url_fetcher=refuse).write_pdf())
 
 
-def require_new(path: str | Path) -> None:
-    """Raises InputError if a file is there."""
+def _require_ending(path: str | Path | None, *endings: str) -> None:
+    """Raises InputError for a file whose name tells another format than is written."""
+    if path is not None and not str(path).lower().endswith(endings):
+        raise InputError(f"{path}: the name must end in {' or '.join(endings)}")
+
+
+def require_new_page(path: str | Path) -> None:
+    """Raises InputError if a file is there, or the name is not that of a page."""
+    _require_ending(path, ".html")
     if Path(path).exists():
         raise InputError(f"{path}: is there already; name another file")
 
@@ -197,6 +216,7 @@ def require_new(path: str | Path) -> None:
 def replace_page(path: str | Path, page: str) -> None:
     """Writes a page to a local file that only its owner can read. A page of anonlib that is there
     is replaced. Raises InputError if another file is there, or the page can't be written."""
+    _require_ending(path, ".html")
     try:
         if _is_other_file(str(path)):
             raise InputError(f"{path}: is there already, and is not a report; name another file")
@@ -216,10 +236,8 @@ def _write_new(path: str | Path, content: bytes) -> None:
         handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
         with os.fdopen(handle, "wb") as file:
             file.write(content)
-    except FileExistsError:
-        raise InputError(f"{path}: is there already; name another file") from None
     except OSError as error:
-        raise InputError(f"{path}: can't be written ({error.strerror or 'I/O error'})") from None
+        raise refuse_to_write(path, error) from None
 
 
 def _record_path(run: str, folder: str) -> str:
@@ -229,11 +247,8 @@ def _record_path(run: str, folder: str) -> str:
     return f"{folder.rstrip('/')}/{run}.json"
 
 
-def _read(
-    path: str,
-    hint: str = "RUN is the path of a private record, or with --conf CONF the id of a run",
-) -> str:
-    text = _existing(path)
+def _read(path: str, hint: str = _RUN) -> str:
+    text = _existing(path, hint)
     if text is None:
         raise InputError(f"{path}: no such file; {hint}")
     return text
@@ -244,12 +259,19 @@ def _is_other_file(path: str) -> bool:
     return (there := _existing(path)) is not None and MARK not in there[:2000]
 
 
-def _existing(path: str) -> str | None:
-    """The text of a file; None if there is no file. Bytes that are not UTF-8 are replaced."""
-    local = _local(path)
+def _existing(path: str, hint: str = "name a file") -> str | None:
+    """The text of a file; None if there is no file. Bytes that are not UTF-8 are replaced.
+
+    Raises InputError if a folder is there. hint: What a file is wanted for.
+    """
+    local, refusal = _local(path), InputError(f"{path}: is a folder; {hint}")
     if local is None:
         storage = _storage(path)
+        if storage.is_folder(path):
+            raise refusal
         return storage.read(path) if storage.exists(path) else None
+    if local.is_dir():
+        raise refusal
     with _said(path):
         return local.read_text("utf-8", errors="replace") if local.exists() else None
 
@@ -259,6 +281,8 @@ def _write(path: str, text: str) -> None:
     if local is None:
         _storage(path).write(path, text)
         return
+    if not local.parent.is_dir():
+        raise refuse_to_write(path, FileNotFoundError())
     with _said(path):
         # The file is readable by its owner only, and appears in one step.
         handle, temporary = tempfile.mkstemp(prefix=f".{local.name}.", dir=local.parent)

@@ -448,11 +448,13 @@ def test_what_it_writes(tmp_path: Path) -> None:
     assert "holds" in page
     assert (tmp_path / "page.html").read_text() == page
     assert (tmp_path / "page.html").stat().st_mode & 0o777 == 0o600
-    with pytest.raises(InputError, match="can't be written"):
+    with pytest.raises(InputError, match=r"there is no folder .*nowhere; make it"):
         found.to_parquet(tmp_path / "nowhere" / "t.parquet")
     found.save_config(tmp_path / "c.yaml")
     assert anonlib.load(tmp_path / "c.yaml") == found.config
-    for write in (found.to_parquet, found.to_delta, found.report):
+    with pytest.raises(InputError, match=r"t\.parquet: the name must end in \.html"):
+        found.report(tmp_path / "t.parquet")
+    for write in (found.to_parquet, found.to_delta):
         there = tmp_path / ("delta" if write == found.to_delta else "t.parquet")
         with pytest.raises(InputError, match="is there already"):
             write(there)
@@ -471,7 +473,7 @@ def test_a_page_replaces_only_a_page(tmp_path: Path) -> None:
         with pytest.raises(InputError, match=r"page\.html: is there already, and is not a report"):
             found.report(place)
         assert place.read_text() == other
-    with pytest.raises(InputError, match=r"nowhere/page\.html: No such file"):
+    with pytest.raises(InputError, match=r"nowhere/page\.html: there is no folder"):
         found.report(tmp_path / "nowhere" / "page.html")
     assert [each.name for each in tmp_path.iterdir()] == ["page.html"]
 

@@ -274,7 +274,7 @@ def test_files(certified: Certified, tmp_path: Path) -> None:
         found.certificate(place)
     with pytest.raises(InputError, match="is there already"):
         found.save_record(place)
-    with pytest.raises(InputError, match=r"nowhere/c\.html: No such file"):
+    with pytest.raises(InputError, match=r"nowhere/c\.html: there is no folder"):
         found.certificate(tmp_path / "nowhere" / "c.html")
     assert [each.name for each in tmp_path.iterdir()] == ["c.html"]
 

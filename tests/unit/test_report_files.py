@@ -1,6 +1,7 @@
 """Reports as files: where they go, who may read them, what they never replace."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,13 @@ from anonlib.config.model import Config
 from anonlib.errors import InputError, StorageError
 from anonlib.pages import output as report_files
 from anonlib.pages import render
-from anonlib.pages.output import _record_path, report
+from anonlib.pages.output import _record_path, certify, read_certificate, report
 from tests.reports import unevaluated
+
+
+def folder(name: str, within: Path) -> Path:
+    (within / name).mkdir(exist_ok=True)
+    return within / name
 
 
 class TestFiles:
@@ -38,7 +44,7 @@ class TestFiles:
             report(record, out=out)
         assert out.read_text() == "<p>mine</p>"
         before = record.read_text()
-        with pytest.raises(InputError, match="is not a report"):
+        with pytest.raises(InputError, match="must end in"):
             report(record, out=record)
         assert record.read_text() == before
 
@@ -53,16 +59,35 @@ class TestFiles:
         assert [p.name for p in tmp_path.iterdir()] == ["run-1.json"]
 
     def test_disk_refuses(self, record: Path, tmp_path: Path) -> None:
-        with pytest.raises(StorageError, match="No such file"):
-            report(record, out=str(tmp_path / "no" / "folder.html"))
-        with pytest.raises(StorageError, match="directory"):
-            report(str(tmp_path))
+        record.chmod(0)
+        if not os.access(record, os.R_OK):  # root may read it
+            with pytest.raises(StorageError, match="Permission"):
+                report(record)
+
+    def test_paths_of_the_wrong_kind(self, record: Path, tmp_path: Path) -> None:
+        """Their errors end with 2, as no later try helps, and say what is wanted."""
+        for write, endings in ((report, r"\.html$"), (certify, r"\.html or \.pdf$")):
+            with pytest.raises(InputError, match=r"is a folder; RUN is .*TABLE\.private/RUN_ID"):
+                write(tmp_path)
+            with pytest.raises(InputError, match=f"the name must end in {endings}"):
+                write(record, out=tmp_path / "page.docx")
+        for place in (tmp_path / "no" / "page.html", f"file:{tmp_path}/no/page.html"):
+            with pytest.raises(InputError, match=r"there is no folder .*/no; make it"):
+                report(record, out=place)
+        with pytest.raises(InputError, match="is a folder; name a file"):
+            report(record, out=folder("a.html", tmp_path))
+        with pytest.raises(
+            InputError, match=r"is a folder; CERTIFICATE .* comes first, then TABLE"
+        ):
+            read_certificate(tmp_path, None)
+        assert {path.name for path in tmp_path.iterdir()} == {"run-1.json", "a.html"}
 
     def test_other_stores(self, monkeypatch: pytest.MonkeyPatch) -> None:
         there = {"hdfs://host/r/run-1.json": json.dumps(unevaluated())}
 
         class Store:
             exists = staticmethod(there.__contains__)
+            is_folder = staticmethod(lambda path: False)
             read = staticmethod(there.__getitem__)
             write = staticmethod(there.__setitem__)
 
