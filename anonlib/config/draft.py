@@ -284,11 +284,19 @@ def _singling(draft: Draft) -> Iterator[str]:
     if not hashes or not draft.profile.n_sample:
         return
     whole = share_unique([*hashes.values()])
-    ranked = [*rank_singling(hashes, N_SINGLING)]
     if not whole:
         return
-    yield f"# {format_share(whole)} of the rows have quasi-identifiers that no other row has. Few"
-    yield "# columns do most of that; each costs information: drop or coarsen what nobody needs."
+    ranked = [*rank_singling(hashes, N_SINGLING)]
+    do = "Few columns do most of that"
+    if ranked[-1][1] <= whole / 2:
+        do = f"It takes many columns: these {len(ranked)} do less than half of it"
+    if len(ranked) == len(hashes):
+        do = "By column, each with those before it"
+    text = (
+        f"{format_share(whole)} of the rows have quasi-identifiers that no other row has. {do}. "
+        "Each costs information: drop or coarsen what nobody needs."
+    )
+    yield from (f"# {line}" for line in wrap(text, WIDTH))
     for i, (name, share) in enumerate(ranked):
         yield f"#   {'with ' * bool(i)}{scalar(name)}: {format_share(share)}"
 

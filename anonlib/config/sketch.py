@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
+from itertools import combinations
+from math import comb
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +16,8 @@ Hashes = npt.NDArray[np.uint64]
 MOST_ROWS = 20_000
 #: A rule is believed if chance alone would break it in at least this many rows.
 MIN_CHANCES = 10.0
+#: The most rows, of all sets of columns together, on which sets are compared.
+MOST_TRIED = 30_000_000
 
 
 def find_copies(columns: Mapping[str, Ints]) -> list[list[str]]:
@@ -65,19 +69,25 @@ def find_sources(columns: Mapping[str, Ints]) -> dict[str, str]:
 
 
 def rank_singling(columns: Mapping[str, Ints], most: int) -> Iterator[tuple[str, float]]:
-    """The column whose values single out most rows, the one that does so together with it, and so
-    on: the name, and the share of rows that no other row equals in the columns so far.
+    """The few columns that together single out most rows, the finest first: the name, and the share
+    of rows that no other row equals in the columns so far.
 
-    most: How many columns. Cost: O(most d n log n) for d columns.
+    All sets are tried, but in a large table: there each next column is the one that tells most rows
+    apart together with those before.
+
+    most: How many columns. Cost: O(d^most n log n) for d columns, at most MOST_TRIED rows; above
+    that O(most d n log n).
     """
-    n = max(map(len, columns.values()), default=0)
+    n, size = max(map(len, columns.values()), default=0), min(most, len(columns))
     rows, left = np.zeros(n, np.uint64), [*columns]
-    for _ in range(min(most, len(left)) if n else 0):
+    if comb(len(left), size) * n <= MOST_TRIED:
+        sets = combinations(columns, size)  # max takes the first of equal ones
+        left = [*max(sets, key=lambda names: share_unique([columns[name] for name in names]))]
+    for _ in range(size if n else 0):
         joined = {name: _join(rows, columns[name]) for name in left}
-        shares = {name: _unique_share(joined[name]) for name in left}
-        best = max(left, key=lambda name: shares[name])  # the first of equal ones
-        yield best, shares[best]
+        best = max(left, key=lambda name: len(np.unique(joined[name])))
         rows = joined[best]
+        yield best, _unique_share(rows)
         left.remove(best)
 
 

@@ -47,9 +47,47 @@ _NUMBERS = frozenset({"tag:yaml.org,2002:int", "tag:yaml.org,2002:float"})
 _KEY = re.compile(r'((?:"[^"]+"|[^".=]+)(?:\.(?:"[^"]+"|[^".=]+))*)=', re.DOTALL)
 
 
+#: What is said in place of a text of the reader that has one of these, in plain words.
+_SAID = {
+    "but found '<scalar>'": (
+        "a text goes on after its closing quote; within '...' write '' for a quote, within \"...\" "
+        'write \\" for one'
+    ),
+    "unknown escape": "within \"...\" a backslash is written twice, within '...' once",
+    "expected <block end>": (
+        "this line is not below what it belongs to, or begins in another column than its like; "
+        "indent by spaces, those of one section alike"
+    ),
+    "mapping values are not allowed": (
+        "a second `: ` in a line, a line that is indented too far, or a line before it without "
+        "`: `; put text that has `: ` in quotes"
+    ),
+    "cannot start any token": (
+        "a tab, or a sign that can begin no value; indent by spaces, and put text that begins "
+        "with a sign in quotes"
+    ),
+    "could not find expected ':'": (
+        "a line without `: `, where a key with its value is expected, or a quote or bracket "
+        "before it is not closed"
+    ),
+    "expected ',' or": "a list or mapping in brackets lacks a comma, or its closing bracket",
+    "unexpected end of stream": "a text in quotes is not closed",
+    "expected the node content": (
+        "a value is expected; put text that begins with a sign in quotes"
+    ),
+    "sequence entries are not allowed": "a list begins on a line of its own, below its key",
+}
+
+
 def read_yaml(text: str) -> Any:
-    """Reads a YAML text. Raises yaml.YAMLError, whose `problem` names no value."""
-    return yaml.load(text, Loader=_Loader)  # noqa: S506 (a SafeLoader)
+    """Reads a YAML text. Raises yaml.YAMLError, whose `problem` is in plain words and names no
+    value."""
+    try:
+        return yaml.load(text, Loader=_Loader)  # noqa: S506 (a SafeLoader)
+    except yaml.MarkedYAMLError as error:
+        found = error.problem or ""
+        error.problem = next((t for part, t in _SAID.items() if part in found), found)
+        raise
 
 
 class _Loader(yaml.SafeLoader):

@@ -108,6 +108,7 @@ class Accounting:
         config = self.account.config
         table = table_of_runs(self._spark, config.runs_path, config.release.path)
         set_group(self._spark, self._progress.group())
+        _close_folder(self._spark, config.record_path, table.path)
         row = self.account.row()
         if self.account.outcome == "done":
             if _note(table, self.account):
@@ -124,6 +125,14 @@ class Accounting:
             restore_group(self._spark, self._group)
             if self._path:
                 forget(self._spark, self._path)
+
+
+def _close_folder(spark: SparkSession, records: str, table: str) -> None:
+    """Makes the folder of the private records for its owner only, if the table of runs is to be
+    made in it: a run that is refused makes nothing else there."""
+    storage = Storage(spark, records)
+    if table.startswith(f"{storage.root}/") and not storage.exists(storage.root):
+        storage.make_private(storage.root)
 
 
 def table_of_runs(spark: SparkSession, path: str, release: str) -> PrivateTable:

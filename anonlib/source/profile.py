@@ -65,6 +65,8 @@ def profile(
         names = frame.columns
         raw = frame.toDF(*[f"c{i}" for i in range(len(names))])
         n_rows = raw.count()
+        if n_rows == 0:
+            raise InputError(f"{source}: has no rows, of which a config could be guessed")
     with progress.stage("count", spark), translate_errors("source"):
         n_sample, columns, hashes = profile_columns(raw, names, n_rows)
     notes = [*where.notes, *_name_notes(names)]

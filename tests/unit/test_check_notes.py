@@ -36,7 +36,7 @@ def test_a_check_shows_itself_in_a_line() -> None:
     [
         (["1950-01-02", None, "1980-12-31"], "`type: date`"),
         (["1950-01-02 10:00:00", "1980-12-31 11:00:00"], "`type: timestamp`"),
-        (["1950-01-02", "unknown"], None),
+        (["1950-01-02", "at dawn"], None),
         (["1010", "1020"], None),  # codes of places
         ([None], None),
     ],

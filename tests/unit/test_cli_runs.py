@@ -54,9 +54,18 @@ class TestRuns:
         assert found[0] == "/out/adult"
         (first,) = (line for line in found if long in line)
         assert first.split()[:5] == ["2026-01-31", "12:34", long, "published", "1,234,567"]
-        assert found.index("/out/other") > found.index(next(x for x in found if "InputError" in x))
+        assert found.index("/out/other") > found.index(next(x for x in found if "refused" in x))
         for told in ("2/2 hold, 0/1 gates", "0/1", "audit failed", "failed"):
             assert told in text
+
+    def test_a_run_that_failed_says_by_what(self) -> None:
+        """Also where the audit of an earlier release was counted."""
+        failed = {"outcome": "failed", "rows_out": None, "error": "ConfigError"}
+        text = " ".join(" ".join(printed([run("a", verb="evaluate", **failed)])).split())
+        assert "evaluate: config refused" in text
+        assert "hold" not in text
+        assert "OddError" in " ".join(printed([run("b", **(failed | {"error": "OddError"}))]))
+        assert "trial: 2/2 hold" in " ".join(printed([run("c", verb="trial", outcome="evaluated")]))
 
     def test_none(self) -> None:
         assert printed([]) == ["no runs"]
@@ -86,12 +95,14 @@ class TestPerson:
         (tmp_path / "person.json").write_text(text)
         assert self.main(tmp_path, str(tmp_path / "person.json")) == 2
         said = capsys.readouterr().err
-        assert "--person: must be a JSON object" in said
+        assert "--person: it is a file with a JSON object such as" in said
         assert "Ann" not in said
 
     def test_no_file_no_config(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert self.main(tmp_path, str(tmp_path / "none")) == 2
-        assert "--person: can't be read" in capsys.readouterr().err
+        said = capsys.readouterr().err
+        assert "--person: can't be read" in said
+        assert "or - for the same on stdin; values themselves are no arguments" in said
         assert cli.main(["runs", str(tmp_path), "--person", "-"]) == 2
         assert "needs a config" in capsys.readouterr().err
 

@@ -297,12 +297,24 @@ def test_columns_that_are_equal(tmp_path: Path) -> None:
     assert 'equals "customer id" in every row' in draft(profile)
 
 
+def spoken(text: str) -> str:
+    """A draft without the marks of comments and the ends of lines."""
+    return " ".join(text.replace("#", " ").split())
+
+
 def test_columns_that_single_out(tmp_path: Path) -> None:
     r = np.random.default_rng(0)
     hashes = {"sex": r.integers(0, 2, N), "weight": r.integers(0, 2**60, N)}
     text = draft(table(*[column(name) for name in hashes], hashes=hashes))
-    assert "# 100 % of the rows have quasi-identifiers that no other row has." in text
+    assert "100 % of the rows have quasi-identifiers that no other row has." in spoken(text)
+    assert "By column, each with those before it. Each costs" in spoken(text)
     assert "#   weight: 100 %" in text
+    hashes |= {name: r.integers(0, 3, N) for name in ("a", "b", "c")}
+    few = draft(table(*[column(name) for name in hashes], hashes=hashes))
+    assert "Few columns do most of that. Each costs" in spoken(few)
+    many = {f"c{i}": r.integers(0, 3, N) for i in range(12)}
+    text = draft(table(*[column(name) for name in many], hashes=many))
+    assert "It takes many columns: these 3 do less than half of it. Each costs" in spoken(text)
     constant = {"sex": np.zeros(N, np.int64)}
     assert "no other row" not in draft(table(column("sex"), hashes=constant))
 

@@ -1,6 +1,7 @@
 """What columns say about each other, against counts in plain Python."""
 
 from collections import Counter
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -26,12 +27,26 @@ def test_shares(columns: list[list[int]]) -> None:
     assert share_unique([*arrays.values()]) == unique(columns)
     ranked = [*rank_singling(arrays, 3)]
     assert len(ranked) == min(3, len(columns))
+    sets = combinations(columns, len(ranked))
+    assert ranked[-1][1] == max(unique([*each]) for each in sets)  # no other set does more
     chosen: list[list[int]] = []
     for name, share in ranked:
-        left = [c for i, c in enumerate(columns) if f"c{i}" not in dict(ranked[: len(chosen)])]
-        assert share == max(unique([*chosen, column]) for column in left)
         chosen.append(columns[int(name[1:])])
         assert share == unique(chosen)
+
+
+def test_columns_that_single_out_only_together() -> None:
+    """No column does it alone, so the first one is no better than the others; in a large table
+    each next column is the finest."""
+    r = np.random.default_rng(2)
+    columns = {"sex": r.integers(0, 2, 900), "married": r.integers(0, 2, 900)}
+    columns |= {
+        name: r.integers(0, n, 900) for name, n in (("size", 9), ("years", 15), ("age", 60))
+    }
+    ranked = [name for name, _ in rank_singling(columns, 3)]
+    assert ranked == ["age", "years", "size"]
+    wide = {f"{name} {i}": values for i in range(80) for name, values in columns.items()}
+    assert next(name for name, _ in rank_singling(wide, 3)) == "age 0"
 
 
 def test_nothing() -> None:

@@ -11,6 +11,17 @@ from anonlib.cli.show.parts import bullets, new_table
 from anonlib.text import printable
 
 _GOOD = ("published", "waiting", "evaluated")
+#: What ended a run, by the type of its error, in words that a narrow column has room for. Texts of
+#: errors are not kept, as they may name data.
+_ERRORS = {
+    "ConfigError": "config refused",
+    "InputError": "input refused",
+    "InfeasibleError": "models can't hold",
+    "StorageError": "storage failed",
+    "PublishedError": "failed after its commit",
+    "BusyError": "target busy",
+    "BlockError": "work failed",
+}
 
 
 def print_runs(runs: Sequence[Mapping[str, Any]], to: Console | None = None) -> None:
@@ -39,17 +50,27 @@ def _cells(run: Mapping[str, Any]) -> list[Text]:
         Text(printable(run["run_id"] or "")),
         Text(printable(outcome), style=style),
         Text("" if rows is None else f"{rows:,}"),
-        Text(_verdicts(run)),
+        Text(_describe_end(run)),
     ]
 
 
-def _verdicts(run: Mapping[str, Any]) -> str:
-    """How many models hold and how many gates passed; the error if neither is known."""
+def _describe_end(run: Mapping[str, Any]) -> str:
+    """How many models hold and how many gates passed, or what ended a run that came to neither. The
+    verb if it is no release."""
+    verb, error = run.get("verb") or "release", printable(run.get("error") or "")
+    told = _count_verdicts(run)
+    # Of a run that ended otherwise, verdicts are of what was there before it.
+    if error and (run["outcome"] == "failed" or not told):
+        told = _ERRORS.get(error, error)
+    return told if verb == "release" else f"{printable(verb)}: {told}".removesuffix(": ")
+
+
+def _count_verdicts(run: Mapping[str, Any]) -> str:
     models, gates = run.get("verdicts") or [], run.get("gates") or []
     told = [f"{sum(bool(v['holds']) for v in models)}/{len(models)} hold"] if models else []
     if gates:
         told.append(f"{sum(bool(gate['passed']) for gate in gates)}/{len(gates)} gates")
-    return ", ".join(told) or printable(run.get("error") or "")
+    return ", ".join(told)
 
 
 def print_person(runs: Mapping[str, bool | None], to: Console | None = None) -> None:
