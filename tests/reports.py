@@ -152,9 +152,9 @@ _MEASURES = {
                 [(10, 10, 2983, 29830), (11, 12, 9, 99), (13, 16, 5, 71)],
             ),
             series(
-                "risk",
+                "share_of_persons_above_a_risk",
                 "",
-                ("above", "prosecutor", "journalist"),
+                ("risk", "prosecutor", "journalist"),
                 [(0.5, 0.0, 0.0), (0.2, 0.0, 0.0), (0.1, 0.0, 0.0), (0.05, 1.0, 0.4)],
             ),
         ],

@@ -1,5 +1,6 @@
 """Results of measures for a page: figures in tables, series in charts."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -111,20 +112,26 @@ class ShownMeasure:
         return columns <= _MOST_BESIDE and self.n_charts <= 1
 
 
-def show_measures(evaluation: Mapping[str, Any], *, risk: bool) -> tuple[ShownMeasure, ...]:
+def show_measures(
+    evaluation: Mapping[str, Any], labels: Sequence[str] = (), *, risk: bool
+) -> tuple[ShownMeasure, ...]:
     """The findings of measures, without the distributions of columns.
 
     Args:
         evaluation: The section `evaluation` of a record.
+        labels: The measures and their parameters, as the settings of a record have them.
         risk: Whether to show the measures of risk, else all other measures.
     """
     findings_of = evaluation.get("measures", {})
+    label_of = {label.partition(" ")[0]: label for label in labels}
     known = registry.plugins("measure")
     risks = {
         type for type, plugin in known.items() if issubclass(plugin, Measure) and plugin.is_risk
     }
     shown = [
-        _show_measure(type, findings_of[type]) for type in findings_of if (type in risks) is risk
+        _show_measure(type, findings_of[type], label_of.get(type, ""))
+        for type in findings_of
+        if (type in risks) is risk
     ]
     # Broad ones last, so that no column of the page ends before them.
     shown.sort(key=lambda each: each.broad)
@@ -165,14 +172,18 @@ def find_middles(record: Mapping[str, Any]) -> dict[str, str]:
     return found
 
 
-def _show_measure(type: str, findings: Mapping[str, Any]) -> ShownMeasure:
+def _show_measure(type: str, findings: Mapping[str, Any], label: str) -> ShownMeasure:
     plugin = registry.plugins("measure").get(type)
     figures = findings["figures"]
-    meanings = plugin.names if plugin is not None and issubclass(plugin, Measure) else {}
+    names = plugin.names if plugin is not None and issubclass(plugin, Measure) else {}
+    meanings = {name: _with_values(text, label) for name, text in names.items()}
     of_table = [figure for figure in figures if not figure["of"]]
     parts = [figure for figure in figures if figure["of"]]
     series = [series for series in findings["series"] if series["name"] not in _ELSEWHERE]
     series = sorted(series, key=lambda each: each["name"])
+    notes = _notes(figures)
+    if not figures and not findings["series"]:
+        notes = ("Nothing was measured: the release has no column that this is about.",)
     return ShownMeasure(
         name=spoken(type),
         about="" if plugin is None else first_sentence(first_paragraph(plugin)),
@@ -182,11 +193,20 @@ def _show_measure(type: str, findings: Mapping[str, Any]) -> ShownMeasure:
         ),
         by=_pivot(parts),
         meanings=_meanings(parts, meanings),
-        notes=_notes(figures),
+        notes=notes,
         parts=tuple(
             _part(spoken(name).capitalize() if name != type else "", list(group), None)
             for name, group in groupby(series, key=lambda each: each["name"])
         ),
+    )
+
+
+def _with_values(meaning: str, label: str) -> str:
+    """A meaning in which each parameter is followed by its value, if that is a number. label: The
+    measure and its parameters."""
+    values = dict(re.findall(r" (\w+)=([0-9.e-]+)(?= |$)", label))
+    return re.sub(
+        r"`(\w+)`", lambda m: f"{m[0]} ({values[m[1]]})" if m[1] in values else m[0], meaning
     )
 
 

@@ -176,10 +176,10 @@ def release_page(record: Record) -> ReleasePage:
         losses=group_losses(losses),
         absent=tuple(explain_absent(losses)),
         by_column=tabulate_columns(record.get("losses_by_column", {})),
-        utility=show_measures(evaluation, risk=False),
+        utility=show_measures(evaluation, settings.get("measures", ()), risk=False),
         # The measure has them as well.
         chances=None if is_measured else _chances(_audit(record), settings),
-        risk=show_measures(evaluation, risk=True),
+        risk=show_measures(evaluation, settings.get("measures", ()), risk=True),
         control=describe_control(record),
         classes=_classes(_audit(record).get("sizes", [])),
         columns=distributions(evaluation, record.get("overview") or {}),

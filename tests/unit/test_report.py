@@ -372,3 +372,30 @@ class TestMissing:
         with pytest.raises(InputError, match="record") as caught:
             render(record)
         assert "secret" not in str(caught.value)
+
+
+def test_a_measure_without_figures_says_so() -> None:
+    """A heading with nothing under it could mean that nothing is wrong."""
+    record = reports.record()
+    record["evaluation"]["measures"]["dominance"] = reports.findings([])
+    assert "Nothing was measured: the release has no column that this is about." in render(record)
+    assert "Nothing was measured" not in render(reports.record())
+
+
+def test_meanings_have_the_values_of_their_parameters() -> None:
+    record = reports.record()
+    figures = record["evaluation"]["measures"]["reidentification"]["figures"]
+    figures.append(reports.figure("prosecutor_at_risk", 0.168))
+    assert "(0.07)" not in render(record)
+    label = "reidentification population=20,000 threshold=0.07"
+    record["settings"]["measures"] = ["moments", label]
+    assert "found with a chance above <code>threshold</code> (0.07) by an" in render(record)
+
+
+def test_rules_of_a_policy_stand_below_each_other_on_a_phone() -> None:
+    record = reports.record()
+    rule = {"rule": "r", "state": "kept", "says": "It is.", "reason": "found", "source": "a law"}
+    record["policy"] = [rule]
+    page = render(record)
+    assert '<table class="stacked" role="table">' in page
+    assert '<td role="cell" data-name="it says">It is.</td>' in page

@@ -13,8 +13,8 @@ from anonlib.measure.risk._population import expected_risk
 if TYPE_CHECKING:
     from anonlib.measure.case import Case, Sizes
 
-#: The levels in the series of risks: one in LEVELS[i] persons.
-LEVELS = (100, 50, 20, 11, 10, 5, 3, 2)
+#: The levels in the series of risks, beside the threshold: one in LEVELS[i] persons.
+LEVELS = (100, 50, 20, 10, 5, 3, 2)
 
 #: The most bins of a histogram.
 MAX_BINS = 20
@@ -97,7 +97,9 @@ class Reidentification(Measure):
         )
         if not sizes.smallest >= case.k > 0:
             return Findings(figures)
-        return Findings(figures, (_histogram(sizes), _risks(persons, prosecutor, journalist)))
+        return Findings(
+            figures, (_histogram(sizes), _risks(persons, prosecutor, journalist, self.threshold))
+        )
 
     def _explain(self, sizes: "Sizes") -> str:
         """Why the risks are not defined; empty if they are."""
@@ -120,13 +122,15 @@ def _histogram(sizes: "Sizes") -> Series:
     return Series("class_sizes", "", ("from", "to", "classes", "persons"), tuple(rows))
 
 
-def _risks(persons: Floats, prosecutor: Floats, journalist: Floats) -> Series:
-    """The share of persons with a risk above each level. These persons make up whole classes."""
+def _risks(persons: Floats, prosecutor: Floats, journalist: Floats, threshold: float) -> Series:
+    """The share of persons with a risk above each level, and above the threshold. These persons
+    make up whole classes."""
     rows = []
-    for level in LEVELS:
-        above = (float(persons @ (risk > 1 / level)) for risk in (prosecutor, journalist))
-        rows.append((1 / level, *above))
-    return Series("risk", "", ("risk above", "prosecutor", "journalist"), tuple(rows))
+    for level in sorted({threshold, *(1 / n for n in LEVELS)}):
+        above = (float(persons @ (risk > level)) for risk in (prosecutor, journalist))
+        rows.append((level, *above))
+    heads = ("risk", "prosecutor", "journalist")
+    return Series("share_of_persons_above_a_risk", "", heads, tuple(rows))
 
 
 ROWS = (

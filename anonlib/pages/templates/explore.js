@@ -65,30 +65,41 @@
   // The bounds on a figure: their value, label, and whether they are the most that is allowed.
   const boundsOf = (goal) => data.bounds.filter(([i]) => i === goal).map(([, ...bound]) => bound);
 
-  // Lines of bounds, with labels along them: at the left, or at the right of a line that is near.
-  const drawBounds = (bounds, px) => {
-    let last = -Infinity;
+  // About the width of a label's letter. Boxes are [left, right, top, bottom].
+  const LETTER = 5.8;
+  const apart = (box, other) => box[0] > other[1] || box[1] < other[0] || box[2] >= other[3] || box[3] <= other[2];
+
+  // Lines of bounds, each with a label along it where no point and no other label is, if there is
+  // such a place. Returns the boxes of the labels.
+  const drawBounds = (bounds, px, points) => {
+    const boxes = [];
     for (const [value, label] of [...bounds].sort((a, b) => a[0] - b[0])) {
-      const x = px(value), right = x - 16 < Math.max(last, LEFT), at = right ? x + 11 : x - 4;
+      const x = px(value), long = LETTER * label.length;
       draw("line", { x1: x, x2: x, y1: TOP - 8, y2: BOTTOM, class: "bound" });
-      draw("text", { x: at, y: TOP - 6, class: "aside end", transform: `rotate(-90 ${at} ${TOP - 6})` }, label);
-      last = right ? at : x;
+      const spots = [TOP - 6, BOTTOM - 4 - long, (TOP + BOTTOM - long) / 2]
+        .flatMap((top) => [[x - 4, top], [x + 11, top]]).filter(([at]) => at - 11 >= LEFT);
+      const box = ([at, top]) => [at - 11, at + 3, top, top + long];
+      const spot = spots.find((each) => [...boxes, ...points].every((other) => apart(box(each), other))) || spots[0];
+      boxes.push(box(spot));
+      draw("text", { x: spot[0], y: spot[1], class: "aside end", transform: `rotate(-90 ${spot[0]} ${spot[1]})` }, label);
     }
+    return boxes;
   };
 
-  // Labels of the named settings, each where no other label is.
-  const drawTags = (settings, place) => {
+  // Labels of the named settings, each where no other label is: `taken` are the boxes of those there.
+  const drawTags = (settings, place, taken) => {
     const shown = named.filter((each) => settings.includes(each));
-    const full = shown.map(place).map(([x, y]) => [x - 9, x + 9, y + 4]);
+    const full = [...taken, ...shown.map(place).map(([x, y]) => [x - 9, x + 9, y - 8, y + 4])];
     for (const each of shown) {
-      const [x, y] = place(each), width = 5.8 * each.tag.length, middle = -width / 2, left = -width - 12;
+      const [x, y] = place(each), width = LETTER * each.tag.length, middle = -width / 2, left = -width - 12;
       draw("circle", { cx: x, cy: y, r: 8, class: "named" });
       const spots = [[12, 4], [middle, -13], [middle, 20], [left, 4], [12, -11], [left, -11], [12, 18], [left, 18],
-        [middle, -26], [middle, 33]].map(([dx, dy]) => [x + dx, y + dy])
+        [middle, -26], [middle, 33], [12, 32], [left, 32], [12, -25], [left, -25], [26, 4], [-width - 26, 4],
+        [26, 18], [-width - 26, 18], [12, 46], [left, 46]].map(([dx, dy]) => [x + dx, y + dy])
         .filter(([from, base]) => from > LEFT && from + width < W && base > TOP && base < BOTTOM);
-      const free = spots.find(([from, base]) => full.every(([start, end, line]) =>
-        from > end || from + width < start || Math.abs(line - base) > 12)) || spots[0] || [LEFT, y];
-      full.push([free[0], free[0] + width, free[1]]);
+      const box = ([from, base]) => [from, from + width, base - 12, base];
+      const free = spots.find((spot) => full.every((other) => apart(box(spot), other))) || spots[0] || [LEFT, y];
+      full.push(box(free));
       draw("text", { x: free[0], y: free[1], class: "aside" }, each.tag);
     }
   };
@@ -105,7 +116,8 @@
       draw("text", { x: LEFT - 6, y: py(tick) + 4, class: "tick end" }, number(tick));
     }
     for (const tick of xs) draw("text", { x: px(tick), y: BOTTOM + 20, class: "tick middle" }, number(tick));
-    drawBounds(bounds, px);
+    const place = (each) => [px(mean(each, x)), py(mean(each, y))];
+    const taken = drawBounds(bounds, px, settings.map(place).map(([a, b]) => [a - 8, a + 8, b - 8, b + 8]));
     draw("polyline", { class: "frontier",
       points: best.map((each) => `${px(mean(each, x))},${py(mean(each, y))}`).join(" ") });
     for (const each of settings) {
@@ -114,7 +126,7 @@
         class: `point line-${i + 1}` }, data.marks[i]);
       point.addEventListener("click", () => choose(each));
     }
-    drawTags(settings, (each) => [px(mean(each, x)), py(mean(each, y))]);
+    drawTags(settings, place, taken);
     if (settings.includes(chosen)) {
       draw("circle", { cx: px(mean(chosen, x)), cy: py(mean(chosen, y)), r: 9, class: "ring" });
     }
