@@ -114,6 +114,19 @@ def require_contract(frame: DataFrame, names: Collection[str]) -> None:
     require_same_files(files, frame)
 
 
+def require_same_columns_in_files(frame: DataFrame) -> None:
+    """Checks that the files which a frame reads are of one table: the same headers of CSV, the same
+    columns of Parquet and ORC. No rows are read. Raises InputError where they differ."""
+    spark = frame.sparkSession
+    for relation in relations(frame):
+        kind = _KINDS.get(relation.fileFormat().getClass().getSimpleName())
+        paths, names = sorted(list_files_of(spark, relation)), _file_schema(relation).names
+        if kind == "csv" and paths:
+            require_headers(spark, Dialect(read_options(spark, relation)), paths, names)
+        elif kind in ("parquet", "orc"):
+            require_same_columns(spark, kind, paths, names, names)
+
+
 def _require_texts(
     spark: SparkSession,
     kind: str,

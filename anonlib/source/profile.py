@@ -16,6 +16,7 @@ from anonlib.config.model import SourceSection
 from anonlib.config.paths import hint_at_file
 from anonlib.errors import InputError
 from anonlib.progress import Progress
+from anonlib.source.contract import require_same_columns_in_files
 from anonlib.source.fingerprint import profile_columns
 from anonlib.spark.session import session
 from anonlib.spark.storage import Storage
@@ -62,6 +63,7 @@ def profile(
     with progress.stage("look", spark), translate_errors("source"):
         where = _where(spark, source, source_format, dict(options))
         frame = where.read(spark, secret)
+        require_same_columns_in_files(frame)
         names = frame.columns
         raw = frame.toDF(*[f"c{i}" for i in range(len(names))])
         n_rows = raw.count()

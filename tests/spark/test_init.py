@@ -5,6 +5,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import yaml
 from pyspark.sql import SparkSession
@@ -302,12 +304,24 @@ def test_what_can_not_be_read(
     assert name in str(caught.value) or "source: " in str(caught.value)
 
 
-def test_header_only_is_a_table_without_rows(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_table_without_rows_tells_nothing(spark: SparkSession, tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text("a,b\n")
-    found = seen(path)
-    assert found.n_rows == 0
-    assert [column.name for column in found.columns] == ["a", "b"]
+    with pytest.raises(InputError, match=r"a\.csv: has no rows"):
+        seen(path)
+
+
+def test_a_folder_of_different_tables_is_no_table(spark: SparkSession, tmp_path: Path) -> None:
+    for name, text in (("a.csv", "a,b\n1,2\n"), ("b.csv", "a,c\n1,2\n")):
+        (tmp_path / "texts").mkdir(exist_ok=True)
+        (tmp_path / "texts" / name).write_text(text)
+    for name in ("b", "c"):
+        place = tmp_path / "columns" / f"{name}.parquet"
+        place.parent.mkdir(exist_ok=True)
+        pq.write_table(pa.table({"a": [1], name: [2]}), place)
+    for folder, told in (("texts", "the header differs"), ("columns", "columns")):
+        with pytest.raises(InputError, match=told):
+            seen(tmp_path / folder)
 
 
 def test_unknown_format_says_what_to_do(spark: SparkSession, tmp_path: Path) -> None:

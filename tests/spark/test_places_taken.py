@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import anonlib
-from anonlib.errors import ConfigError, InputError
+from anonlib.errors import ConfigError, InfeasibleError, InputError
 from tests.spark.support import Shell, people, settings, start_from, write_people
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("usual")]
@@ -97,7 +97,7 @@ def test_the_manifests_place(shell: Shell, place: Path, *, file: bool) -> None:
 def test_no_java(tmp_path: Path, script: str | None, said: str) -> None:
     """In a process of its own, which has no JVM."""
     code = (
-        "from anonlib.errors import ConfigError, InputError\n"
+        "from anonlib.errors import ConfigError, InfeasibleError, InputError\n"
         "from anonlib.spark.java import require_java\n"
         "try:\n    require_java()\nexcept InputError as error:\n    print(error)\n"
     )
@@ -145,3 +145,30 @@ def test_a_check_tells_what_release_would_refuse(
     steps = {"steps": [own, {"type": "mondrian"}], "max_rows": 200}
     with pytest.raises(ConfigError, match="1 of 1 are not values of column city"):
         anonlib.check(settings(tmp_path, release=free, partition=steps))
+
+
+@pytest.mark.usefixtures("noted")
+def test_a_refused_release_leaves_a_private_folder(shell: Shell, tmp_path: Path) -> None:
+    """The note of the run is all that is in it."""
+    write_people(tmp_path)
+    impossible = {"models": [{"type": "k_anonymity", "k": 61}]}
+    with pytest.raises(InfeasibleError):
+        anonlib.release(settings(tmp_path, privacy=impossible))
+    private = tmp_path / "out" / "table.private"
+    assert {each.name for each in private.iterdir()} == {"runs"}
+    assert private.stat().st_mode & 0o777 == 0o700
+
+
+def test_what_is_published_is_measured_without_keys(
+    shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only a run that publishes, or would, writes tokens and pseudonyms."""
+    monkeypatch.setenv("ANONLIB_LEDGER_KEY", "0123456789abcdef0123456789abcdef")
+    write_people(tmp_path)
+    ledger = {"ledger": {"key_env": "ANONLIB_LEDGER_KEY"}}
+    given = settings(tmp_path, release=ledger, evaluate={"measures": ["moments"]})
+    anonlib.release(given)
+    monkeypatch.delenv("ANONLIB_LEDGER_KEY")
+    assert anonlib.evaluate(given).outcome == "evaluated"
+    with pytest.raises(ConfigError, match="ANONLIB_LEDGER_KEY is not set"):
+        anonlib.evaluate(given, trial=True)

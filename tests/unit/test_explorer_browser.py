@@ -219,4 +219,20 @@ def test_a_suggestion_opens_on_its_first_choice(browser: Any, tmp_path: Path, wi
             return box.left >= plot.left - 1 && box.right <= plot.right + 1
               && box.top >= plot.top - 1 && box.bottom <= plot.bottom + 1; }); })()"""
     )
+    for goal in ("ArrowUp", "ArrowDown"):
+        visit.focus("explore-risk")
+        visit.page.keyboard.press(goal)
+        assert visit.page.evaluate(APART) == []
     visit.close()
+
+
+#: The labels of a plot that are over each other, or that of a bound over a point.
+APART = """(() => {
+  const all = (names) => [...document.querySelectorAll(names)]
+    .map((e) => [e, e.getBoundingClientRect()]);
+  const over = ([e, a], [f, b]) => e !== f && a.left < b.right - 1 && b.left < a.right - 1
+    && a.top < b.bottom - 1 && b.top < a.bottom - 1;
+  const labels = all("#explore-plot .aside"), points = all("#explore-plot .point");
+  return labels.filter((each) => labels.some((other) => over(each, other))
+    || (each[0].hasAttribute("transform") && points.some((point) => over(each, point))))
+    .map(([e]) => e.textContent); })()"""
