@@ -11,7 +11,7 @@ from dataclasses import replace
 from anonlib.auditing.audit import audit_parts, audit_table
 from anonlib.auditing.in_memory import audit_in_memory
 from anonlib.auditing.report import AuditReport, AuditSpec, Persons, Verdict
-from anonlib.auditing.verdicts import list_labels
+from anonlib.auditing.verdicts import list_labels, round_sizes
 
 BY_PARTS = "persons were counted in every part when it was added, not in the whole table"
 
@@ -59,12 +59,13 @@ def join_reports(prior: AuditReport, batch: AuditReport, spec: AuditSpec) -> Aud
     passed = prior.passed and batch.passed
     if not audited or not passed or prior.insensitive != batch.insensitive:
         return None
+    sizes = Counter(dict(prior.sizes)) + Counter(dict(batch.sizes))
     return AuditReport(
         n_rows=prior.n_rows + batch.n_rows,
         n_classes=prior.n_classes + batch.n_classes,
         verdicts=tuple(_worse(*[each[label] for each in both]) for label in labels),
         problems=(),
-        sizes=tuple(sorted((Counter(dict(prior.sizes)) + Counter(dict(batch.sizes))).items())),
+        sizes=tuple(sorted(round_sizes(sizes).items())),
         insensitive=prior.insensitive,
         lone={name: n + prior.lone.get(name, 0) for name, n in batch.lone.items()},
         by_batch=True,

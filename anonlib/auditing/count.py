@@ -11,7 +11,8 @@ from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 
 from anonlib.auditing.models import AuditModel, UnverifiableError
-from anonlib.auditing.verdicts import EXACT_SIZES, Tally
+from anonlib.auditing.report import EXACT_SIZES
+from anonlib.auditing.verdicts import Tally
 from anonlib.auditing.view import View
 
 #: The bits of one of Spark's bitmaps.
@@ -53,11 +54,12 @@ def tally(views: Sequence[View], models: Sequence[AuditModel]) -> list[Counts]:
     summaries = []
     for place, view in enumerate(views):
         classes = finest if len(view.keys) == len(keys) else finest.groupBy(*view.keys).agg(*again)
-        aggregates = [F.count("*").alias("n_classes"), F.sum("n_rows").alias("n_rows")]
+        least = F.min("n_rows").alias("size")
+        aggregates = [least, F.count("*").alias("n_classes"), F.sum("n_rows").alias("n_rows")]
         for i, (model, partial) in enumerate(zip(models, partials, strict=True)):
             part = {name: F.col(f"m{i}_{name}") for name in partial} | {"n_rows": F.col("n_rows")}
             aggregates += _summary(view, model, part, f"m{i}_")
-        by_size = classes.groupBy(_rounded_size().alias("size")).agg(*aggregates)
+        by_size = classes.groupBy(_rounded_size().alias("bucket")).agg(*aggregates)
         summaries.append(by_size.withColumn("view", F.lit(place)))
     found = reduce(DataFrame.unionAll, summaries).collect()
     return [
@@ -86,6 +88,7 @@ def count_rare(view: View, keys: Sequence[str], k: int) -> tuple[int, int]:
 
 
 def _rounded_size() -> Column:
+    """The bucket of a class by its size: see `round_sizes`."""
     size = F.col("n_rows")
     top = F.length(F.bin(size)) - 1  # the highest bit; a logarithm would round
     power = F.call_function("shiftleft", F.lit(1).cast("long"), top)
@@ -108,9 +111,15 @@ def _summary(view: View, model: AuditModel, part: dict[str, Column], prefix: str
         columns = [F.bitmap_construct_agg(F.when(~decided, _bucket(view))).alias(f"{prefix}open")]
     return [
         _worst(model, F.when(decided, judgement.value)).alias(f"{prefix}value"),
-        F.count_if(decided & fails).alias(f"{prefix}failing"),
+        *_failing(decided & fails, prefix),
         *columns,
     ]
+
+
+def _failing(fails: Column, prefix: str) -> list[Column]:
+    """The number of failing classes, and the least of them."""
+    least = F.min(F.when(fails, F.col("n_rows"))).alias(f"{prefix}size")
+    return [F.count_if(fails).alias(f"{prefix}failing"), least]
 
 
 def _worst(model: AuditModel, value: Column) -> Column:
@@ -121,7 +130,7 @@ def _gather(model: AuditModel, rows: Sequence[Row], prefix: str) -> Tally:
     """Merges the aggregates of all sizes."""
     values = [row[f"{prefix}value"] for row in rows if row[f"{prefix}value"] is not None]
     worst = min if model.greater_is_better else max
-    failing = Counter({row["size"]: row[f"{prefix}failing"] for row in rows})
+    failing = Counter({row[f"{prefix}size"]: row[f"{prefix}failing"] for row in rows})
     sketched = bool(rows) and f"{prefix}open" in rows[0]
     maps = [int.from_bytes(row[f"{prefix}open"], "little") for row in rows] if sketched else []
     return Tally(worst(values, default=None), not sketched, +failing, reduce(or_, maps, 0))
@@ -136,8 +145,8 @@ def _settle(view: View, model: AuditModel, tally: Tally) -> Tally:
     except UnverifiableError as error:
         return Tally(note=str(error))
     fails = ~F.coalesce(model.holds(F.col("value")), F.lit(False))
-    summaries = [_worst(model, F.col("value")).alias("value"), F.count_if(fails).alias("failing")]
-    found = classes.groupBy(_rounded_size().alias("size")).agg(*summaries).collect()
+    summaries = [_worst(model, F.col("value")).alias("value"), *_failing(fails, "")]
+    found = classes.groupBy(_rounded_size().alias("bucket")).agg(*summaries).collect()
     exact = _gather(model, found, "")
     values = [value for value in (tally.value, exact.value) if value is not None]
     # None if no class has a value. Then all classes fail.

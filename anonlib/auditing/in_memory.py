@@ -32,7 +32,6 @@ from anonlib.auditing.rules import (
     token_columns,
 )
 from anonlib.auditing.verdicts import (
-    EXACT_SIZES,
     INSENSITIVE_ALONE,
     INSENSITIVE_WITHIN,
     Tally,
@@ -41,6 +40,7 @@ from anonlib.auditing.verdicts import (
     least_persons,
     make_verdict,
     rare_problems,
+    round_sizes,
     sort_problems,
 )
 from anonlib.errors import Problem
@@ -265,10 +265,7 @@ def _joint_verdicts(
 def _count_sizes(n_rows: Ints) -> Counter[int]:
     """The classes by size, which is rounded if it is large."""
     sizes, counts = np.unique(n_rows, return_counts=True)
-    found = Counter[int]()
-    for size, n in zip(sizes.tolist(), counts.tolist(), strict=True):
-        found[size if size <= EXACT_SIZES else 1 << size.bit_length() - 1] += n
-    return found
+    return round_sizes(dict(zip(sizes.tolist(), counts.tolist(), strict=True)))
 
 
 def _rare_combinations(rows: _Rows, k: int) -> list[Problem]:

@@ -16,6 +16,9 @@ Persons = Literal["rows", "token", "unknown"]
 Insensitive = Literal["none", "checked", "acknowledged", "not checked"]
 
 
+#: Classes of more rows than this are counted together from one power of two to the next, under the
+#: least size among them, so that few different sizes remain.
+EXACT_SIZES = 1024
 #: The chance to be found that regulators allow at most (EMA 0070, Health Canada).
 THRESHOLD = 0.09
 #: The names of the figures of `value_risk`, in words.
@@ -91,7 +94,7 @@ class Verdict:
         required: The value that the model requires.
         n_failing: Classes that fail.
         worst: The sizes in rows of the smallest failing classes, at most five, ascending, rounded
-            as `AuditReport.sizes`.
+            as `AuditReport.sizes`: `list_worst` says which are.
         exact: False if `value` is a bound. The true value is at least as good, which is enough for
             `holds`.
         note: Why something could not be measured.
@@ -119,8 +122,9 @@ class AuditReport:
         n_classes: Classes: groups of rows with equal quasi-identifiers.
         verdicts: One for each privacy model.
         problems: What is wrong with the columns.
-        sizes: (size in rows, number of classes of that size). Sizes above 1024 rows are rounded
-            down to a power of two.
+        sizes: (size in rows, number of classes of that size), ascending. The first size is exact.
+            Classes of more than 1024 rows are counted together from one power of two to the next,
+            under the least size among them.
         insensitive: Whether the insensitive columns were checked.
         lone: By column that is released as shares: the rows that, by the shares, are the only ones
             of their class with their value. Somebody who knows that a person of the table has such
@@ -236,12 +240,20 @@ def count_failing(n: int) -> str:
     return count_noun(n, "class fails", "classes fail")
 
 
+def list_worst(verdict: Verdict) -> str:
+    """The sizes of the smallest failing classes, as a text."""
+    exact = [i == 0 or size <= EXACT_SIZES for i, size in enumerate(verdict.worst)]
+    pairs = zip(verdict.worst, exact, strict=True)
+    return ", ".join(f"{'' if known else 'at least '}{size:,}" for size, known in pairs)
+
+
 def value_risk(sizes: Iterable[Sequence[int]], n_classes: int, n_rows: int) -> dict[str, float]:
     """The chances that a person is found again by the quasi-identifiers, where each row is a
     person: 1 / f in a class of f rows. Named as those of the measure `reidentification`.
 
     Args:
-        sizes: As in `AuditReport`. Sizes that are rounded are far above any threshold.
+        sizes: As in `AuditReport`: the least is exact, and sizes that are rounded are far above any
+            threshold.
         n_classes: Classes.
         n_rows: Rows; at least one.
 

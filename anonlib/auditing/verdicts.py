@@ -6,11 +6,9 @@ from dataclasses import dataclass, field
 
 from anonlib import registry
 from anonlib.auditing.models import AuditModel
-from anonlib.auditing.report import AuditSpec, Insensitive, Verdict, count_failing
+from anonlib.auditing.report import EXACT_SIZES, AuditSpec, Insensitive, Verdict, count_failing
 from anonlib.errors import Problem
 
-#: Class sizes above this are rounded down to a power of two, so that few different sizes remain.
-EXACT_SIZES = 1024
 #: How many failing classes a verdict shows.
 N_WORST = 5
 #: The combinations of columns that must not be rare, beside k.
@@ -64,6 +62,16 @@ def make_verdict(model: AuditModel, tally: Tally, note: str) -> Verdict:
         note=note,
         at_release=at_release,
     )
+
+
+def round_sizes(sizes: Mapping[int, int]) -> Counter[int]:
+    """The classes by size, where large sizes are rounded. The least size stays exact."""
+    least: dict[int, int] = {}
+    rounded = Counter[int]()
+    for size, n in sorted(sizes.items()):
+        bits = size.bit_length() if size > EXACT_SIZES else -size
+        rounded[least.setdefault(bits, size)] += n
+    return rounded
 
 
 def _first(sizes: Counter[int], n: int) -> tuple[int, ...]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from anonlib.auditing.report import THRESHOLD, value_risk
+from anonlib.auditing.report import EXACT_SIZES, THRESHOLD, value_risk
 from anonlib.config.summary import bare
 from anonlib.pages.charts import Chart, Table, bars
 from anonlib.pages.front import (
@@ -319,7 +319,7 @@ def _remarks(record: Record) -> Iterator[str]:
 
 
 def _classes(sizes: Iterable[Iterable[int]]) -> Chart | None:
-    """A histogram of class sizes. `sizes` has pairs: a size in rows, and its number of classes."""
+    """A histogram of class sizes. sizes: As in `AuditReport`."""
     ordered = sorted((size, n) for size, n in sizes)
     if not ordered:
         return None
@@ -352,7 +352,10 @@ def _chances(audit: Record, settings: Record) -> Table | None:
 def _edges(low: int, high: int) -> list[int]:
     """The edges of ranges of sizes, which are half-open intervals. They have equal widths if `high`
     is less than 4 `low`, or if there are few sizes. Else each is twice as wide as the one before.
+    Rounded sizes are between two powers of two, and so are ranges of such.
     """
+    if high > EXACT_SIZES:
+        return [low, *(1 << bits for bits in range(low.bit_length(), high.bit_length() + 1))]
     if high - low < MAX_BARS:
         return list(range(low, high + 2))
     if high < 4 * low:

@@ -18,11 +18,12 @@ from hypothesis import strategies as st
 
 import anonlib
 from anonlib import registry
-from anonlib.auditing import AuditReport, AuditSpec, audit_in_memory
+from anonlib.auditing import AuditReport, AuditSpec, audit_in_memory, join_reports
 from anonlib.auditing.arrow_values import can_number, combine, number_keys, number_protected
 from anonlib.auditing.class_counts import ClassCounts
 from anonlib.auditing.models import AuditModel, Judgement, UnverifiableError
 from anonlib.auditing.models.k_anonymity import KAnonymityAudit
+from anonlib.auditing.report import list_worst
 from anonlib.hierarchy import Hierarchy
 from anonlib.hierarchy.files import parse_csv
 from anonlib.privacy import PrivacyModel
@@ -430,8 +431,23 @@ PEOPLE = {"q": [1, 1, 1, 2, 2], "s": ["x", "y", "x", "x", "y"], "o": ["m", "m", 
 def test_sizes_are_rounded_above_1024() -> None:
     q = np.repeat(np.arange(5), [1024, 1025, 2047, 2048, 1])
     found = audit({"q": q}, KAnonymity(k=3000))
-    assert found.sizes == ((1, 1), (1024, 3), (2048, 1))
-    assert found.verdicts[0].worst == (1, 1024, 1024, 1024, 2048)
+    assert found.sizes == ((1, 1), (1024, 1), (1025, 2), (2048, 1))
+    assert found.verdicts[0].worst == (1, 1024, 1025, 1025, 2048)
+    assert (
+        list_worst(found.verdicts[0]) == "1, 1,024, at least 1,025, at least 1,025, at least 2,048"
+    )
+
+
+@pytest.mark.parametrize("rows", [[1500, 1900], [1024, 1300], [2500, 2049, 5000]])
+def test_the_smallest_size_is_exact(rows: list[int]) -> None:
+    found = audit({"q": np.repeat(np.arange(len(rows)), rows)}, K2)
+    assert found.sizes[0][0] == min(rows) == found.verdicts[0].value
+    both = join_reports(found, audit({"q": [1] * 1400}, K2), AuditSpec(("q",), ("q",), (K2,)))
+    assert both is not None
+    assert both.sizes[0][0] == min(1400, *rows)
+    assert len({size.bit_length() for size, _ in both.sizes if size > 1024}) == sum(
+        size > 1024 for size, _ in both.sizes
+    )
 
 
 def test_insensitive_columns() -> None:

@@ -510,16 +510,16 @@ def test_words_of_a_sketch(required: int, words: int) -> None:
 def test_counts_of_all_sizes() -> None:
     """The worst value by the model's own direction; sizes without failing classes are left out."""
     rows: Any = [
-        {"size": 3, "m0_value": 4, "m0_failing": 0, "m0_open": b"\x01\x80"},
-        {"size": 5, "m0_value": None, "m0_failing": 2, "m0_open": b"\x04\x00"},
-        {"size": 7, "m0_value": 6, "m0_failing": 1, "m0_open": b"\x00\x00"},
+        {"m0_size": None, "m0_value": 4, "m0_failing": 0, "m0_open": b"\x01\x80"},
+        {"m0_size": 5, "m0_value": None, "m0_failing": 2, "m0_open": b"\x04\x00"},
+        {"m0_size": 7, "m0_value": 6, "m0_failing": 1, "m0_open": b"\x00\x00"},
     ]
     more: Any = registry.build("audit", {"type": "k_anonymity", "k": 3})
     less: Any = registry.build("audit", {"type": "alpha_k", "alpha": 0.5, "attribute": "s"})
     bits = 0x8005
     assert count._gather(more, rows, "m0_") == Tally(4, False, Counter({5: 2, 7: 1}), bits)
     assert count._gather(less, rows, "m0_") == Tally(6, False, Counter({5: 2, 7: 1}), bits)
-    plain = [{name: row[name] for name in ("size", "m0_value", "m0_failing")} for row in rows]
+    plain = [{name: row[name] for name in ("m0_size", "m0_value", "m0_failing")} for row in rows]
     assert count._gather(more, plain, "m0_") == Tally(4, True, Counter({5: 2, 7: 1}), 0)  # type: ignore[arg-type]
     assert count._gather(more, [], "m0_") == Tally(None, True, Counter(), 0)
 

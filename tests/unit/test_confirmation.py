@@ -13,6 +13,7 @@ import anonlib
 from anonlib.auditing import audit_in_memory
 from anonlib.local.table_digest import digest_in_memory
 from anonlib.pages.seal import Certificate, Facts, open_seal, seal_record
+from anonlib.pages.words import number
 from anonlib.run import confirmation
 from anonlib.run.confirmation import _is_same, confirm_lines
 from tests.unit.test_anonymize import people, released
@@ -84,6 +85,23 @@ def test_chances_follow_from_the_classes(made: tuple[pa.Table, dict[str, Any]]) 
         assert tell_states(table, forged, {})[name] == "contradicted"
     forged = change_line(facts, LARGEST, lambda text: "within 0.05", 4)
     assert tell_states(table, forged, {})[LARGEST] == "contradicted"
+
+
+def test_classes_of_more_rows_than_are_counted_apart(tmp_path: Path) -> None:
+    """The smallest class and its chance are exact, whatever sizes are rounded to."""
+    table = pa.table({"g": ["a"] * 1500 + ["b"] * 1900, "s": ["u", "v"] * 1700})
+    roles: Any = {"quasi_identifiers": ["g"], "sensitive": ["s"], "one_row_per_person": True}
+    release = anonlib.anonymize(table, **roles, k=1200, l=2)
+    release.save_record(tmp_path / "record.json")
+    facts = seal_record((tmp_path / "record.json").read_text())
+    lines = {cells[0]: cells[1:] for cells in facts.lines().values()}
+    assert lines["rows of the smallest class"] == ("1,500",)
+    assert lines[LARGEST][0] == number(1 / 1500) == number(release.risk["prosecutor_max"])
+    states = tell_states(release.table, facts, {})
+    assert states["rows of the smallest class"] == states[LARGEST] == "confirmed"
+    assert "1,500–2,047" in release.report()
+    forged = change_line(facts, LARGEST, lambda _: number(1 / 1024))
+    assert tell_states(release.table, forged, {})[LARGEST] == "contradicted"
 
 
 def test_chances_of_batches_are_bounds(made: tuple[pa.Table, dict[str, Any]]) -> None:

@@ -14,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from anonlib import registry
+from anonlib.auditing.report import list_worst
 from anonlib.cli.show.figures import figure_notes, print_figures
 from anonlib.cli.show.parts import bullets, new_table, pairs, places
 from anonlib.config.listing import Parameter, PluginInfo
@@ -346,8 +347,8 @@ def _verdict(verdict: "Verdict") -> Text:
 def _worst(verdicts: "Iterable[Verdict]") -> Table:
     table = new_table("privacy model", ">failing classes", "smallest (rows)")
     for verdict in verdicts:
-        sizes = ", ".join(f"{size:,}" for size in verdict.worst)
-        table.add_row(Text(printable(verdict.model)), Text(f"{verdict.n_failing:,}"), Text(sizes))
+        n, sizes = Text(f"{verdict.n_failing:,}"), Text(list_worst(verdict))
+        table.add_row(Text(printable(verdict.model)), n, sizes)
     return table
 
 

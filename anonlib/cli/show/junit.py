@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 from xml.etree import ElementTree
 
-from anonlib.auditing.report import count_failing
+from anonlib.auditing.report import count_failing, list_worst
 from anonlib.cli.show import show_number
 from anonlib.text import printable
 
@@ -46,8 +46,8 @@ def _describe_verdict(verdict: "Verdict") -> str:
     measured = "not measured" if verdict.value is None else f"measured {value}"
     parts = [f"{measured}, required {show_number(verdict.required)}"]
     if verdict.worst:
-        sizes = ", ".join(f"{size:,}" for size in verdict.worst)
-        parts.append(f"{count_failing(verdict.n_failing)}, the smallest of {sizes} rows")
+        n = count_failing(verdict.n_failing)
+        parts.append(f"{n}, the smallest of {list_worst(verdict)} rows")
     return "; ".join([*parts, *filter(None, [verdict.note])])
 
 
