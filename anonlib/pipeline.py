@@ -277,7 +277,7 @@ def verify_delta(
         reader = spark.read.format("delta")
         if version is not None:
             reader = reader.option("versionAsOf", version)
-        return confirm_lines(certificate, take_testimony(reader.load(table), table))
+        return confirm_lines(certificate, take_testimony(reader.load(table), table, version))
 
 
 def verify_frame(certificate: "Certificate", table: DataFrame) -> "tuple[LineVerdict, ...]":

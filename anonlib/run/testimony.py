@@ -1,7 +1,7 @@
 """What a table in Spark tells of its certificate."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -9,13 +9,14 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import ArrayType
 
 from anonlib import auditing
+from anonlib.config.model import ReleaseSection
 from anonlib.run.confirmation import Testimony
 from anonlib.run.past import digest_table
-from anonlib.run.publish import manifest_path
+from anonlib.run.publish import Commit, Target, manifest_path
 from anonlib.spark.storage import Storage
 
 
-def take_testimony(table: DataFrame, folder: str | None) -> Testimony:
+def take_testimony(table: DataFrame, folder: str | None, version: int | None = None) -> Testimony:
     """Takes the testimony of a table.
 
     Cost: a pass for the digest.
@@ -23,22 +24,49 @@ def take_testimony(table: DataFrame, folder: str | None) -> Testimony:
     Args:
         table: The table.
         folder: Its folder, where the manifest is; None for a table in hand.
+        version: The version of the table, if it is not the latest: the manifest is that of the run
+            that left it.
     """
     return Testimony(
         columns=tuple(table.columns),
         lists=frozenset(f.name for f in table.schema if isinstance(f.dataType, ArrayType)),
         digest=digest_table(table),
-        manifest={} if folder is None else _read_manifest(table.sparkSession, folder),
+        manifest=_read_manifest(table.sparkSession, folder, version),
         count=partial(auditing.audit_table, table),
     )
 
 
-def _read_manifest(spark: SparkSession, folder: str) -> Mapping[str, Any]:
+def _read_manifest(
+    spark: SparkSession, folder: str | None, version: int | None
+) -> Mapping[str, Any]:
     """The public manifest; empty if there is none that can be read."""
-    storage = Storage(spark, folder)
-    path = manifest_path(storage.root)
+    if folder is None:
+        return {}
     try:
-        found = json.loads(storage.read(path)) if storage.exists(path) else {}
+        if version is None:
+            storage = Storage(spark, folder)
+            path = manifest_path(storage.root)
+            text = storage.read(path) if storage.exists(path) else "{}"
+        else:
+            target = Target(spark, ReleaseSection.model_validate({"path": folder}))
+            text = choose_manifest(target.commits(), version, target.manifest() or "{}")
+        found = json.loads(text)
     except ValueError:
         return {}
     return found if isinstance(found, dict) else {}
+
+
+def choose_manifest(commits: Sequence[Commit], version: int, newest: str) -> str:
+    """The text of the manifest of the run that left a version.
+
+    Args:
+        commits: The runs' commits that the log still describes, newest first.
+        version: The version.
+        newest: The manifest beside the table.
+
+    Returns:
+        The text; no manifest, `{}`, if the log does not describe that run's commit any more.
+    """
+    if not commits:  # no run came after the oldest version that can be read
+        return newest
+    return next((each.text for each in commits if each.version <= version), "{}")

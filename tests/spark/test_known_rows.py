@@ -185,3 +185,16 @@ def test_a_certificate_of_a_batch_states_bounds(shell: Shell, started: Path, led
     assert {"classes", "rows of the smallest class", "rows"} <= confirmed
     assert "rows and values of the table" in confirmed
     assert {"k_anonymity k=3", "l_diversity l=2 attribute=illness"} <= confirmed
+
+
+def test_a_certificate_of_an_earlier_version(shell: Shell, started: Path) -> None:
+    """The manifest beside the table is of a later run; that of this one is in its commit."""
+    first, table = record_of(started), str(started / "out" / "table")
+    page = anonlib.certify(first["record"].removeprefix("file:"))
+    said = shell.release(config(started, 30, 9))
+    assert said.code == 0, said.err
+    lines = anonlib.verify(page, table, version=first["table_version"])
+    assert not [line for line in lines if line.state == "contradicted"]
+    assert {"run", "promise", "rows"} <= {line.name for line in lines if line.state == "confirmed"}
+    now = anonlib.verify(page, table)
+    assert {"run", "rows"} <= {line.name for line in now if line.state == "contradicted"}

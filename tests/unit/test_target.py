@@ -16,6 +16,7 @@ from anonlib.errors import BusyError, InputError, StorageError
 from anonlib.local.table_digest import Digest
 from anonlib.run import publish
 from anonlib.run.publish import APP, CHANGED, Commit, Target, reader_notes
+from anonlib.run.testimony import choose_manifest
 from anonlib.spark import delta_files, delta_log
 from anonlib.spark.delta_files import Transaction
 from anonlib.table.schema import Column, Role, Schema
@@ -763,3 +764,12 @@ def test_names_that_other_readers_cannot_read() -> None:
     assert reader_notes(schema("plain", "_x")) == ()
     (note,) = reader_notes(schema("plain", "a b", "c;d"))
     assert note.startswith("columns a b, c;d: ")
+
+
+def test_the_manifest_of_an_earlier_version() -> None:
+    """That of the run that left the version, as far as the log tells."""
+    commits = [Commit(5, "two", "Append", "2"), Commit(2, "one", None, "1")]
+    found = [choose_manifest(commits, version, "newest") for version in (7, 5, 4, 2)]
+    assert found == ["2", "2", "1", "1"]
+    assert choose_manifest(commits, 1, "newest") == "{}"
+    assert choose_manifest([], 1, "newest") == "newest"
