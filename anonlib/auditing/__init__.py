@@ -13,6 +13,7 @@ from anonlib.auditing.in_memory import audit_in_memory
 from anonlib.auditing.report import AuditReport, AuditSpec, Persons, Verdict
 from anonlib.auditing.verdicts import list_labels, round_sizes
 
+#: The note of a verdict that follows from the parts of a table.
 BY_PARTS = "persons were counted in every part when it was added, not in the whole table"
 
 
@@ -82,6 +83,7 @@ def _worse(one: Verdict, other: Verdict) -> Verdict:
 
 
 __all__ = [
+    "BY_PARTS",
     "AuditReport",
     "AuditSpec",
     "Persons",

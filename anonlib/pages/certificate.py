@@ -15,6 +15,7 @@ from anonlib.pages.front import (
     describe_use,
     find_chance,
     find_k,
+    is_batch,
     was_attacked,
 )
 from anonlib.pages.release import count_states, find_name
@@ -46,6 +47,8 @@ _GROUPS = {"worst_loss": "loss", "worst_suppression": "suppressed", "worst_risk"
 #: The outcome of a release that is a table in memory; and all that a certificate may be of.
 IN_MEMORY = "made"
 OUTCOMES = ("published", IN_MEMORY)
+#: Ends the names of figures of the rows alone that a run has added to a table.
+OF_BATCH = " of the batch"
 #: Most columns on the first pages; else they have an annex of their own.
 MAX_COLUMNS = 12
 
@@ -87,9 +90,8 @@ def list_sections(
         record: The private record of a run that published.
         record_sha256: SHA-256 of its file, in hex.
     """
-    columns = _section(
-        "Columns", "column", _columns(record), ("column", "role", "technique", "loss")
-    )
+    loss = f"loss{OF_BATCH if is_batch(record) else ''}"
+    columns = _section("Columns", "column", _columns(record), ("column", "role", "technique", loss))
     wide = len(columns.lines) > MAX_COLUMNS
     roles = [line.cells[1] for line in columns.lines]
     counted = [(role, count_noun(roles.count(role), "column")) for role in dict.fromkeys(roles)]
@@ -99,7 +101,11 @@ def list_sections(
         _section("Columns, listed in an annex", "role", counted) if wide else columns,
         _section("Verdicts", "verdict", _verdicts(record), _VERDICT_HEADS),
         _section("Risks", "risk", _risks(record), _RISK_HEADS),
-        _section("Three utilities, and who fares worst", "utility", _utilities(record)),
+        _section(
+            "Three utilities, and who fares worst",
+            "utility",
+            _mark_batch(record, _utilities(record)),
+        ),
         _section("What remains, and what this does not protect against", "rest", _rest(record)),
         _section("Digests", "digest", _digests(record, record_sha256)),
     )
@@ -109,6 +115,12 @@ def list_sections(
 def is_in_memory(record: Record) -> bool:
     """Whether the release is a table in memory, which nothing was published of."""
     return bool(record["outcome"] == IN_MEMORY)
+
+
+def _mark_batch(record: Record, rows: "Iterator[Row]") -> "Iterator[Row]":
+    """Names figures of measures and losses as those of the batch, if they are."""
+    for name, *rest in rows:
+        yield f"{name}{OF_BATCH if is_batch(record) else ''}", *rest
 
 
 def name_release(record: Record) -> str:
@@ -147,10 +159,13 @@ def _data(record: Record) -> Iterator[Row]:
     yield "table", "in memory, for the caller to save" if made else find_name(record)
     yield "version of the table", "not versioned" if made else str(record["table_version"])
     yield "rows", number(audit["n_rows"])
+    if is_batch(record):
+        yield f"rows{OF_BATCH}", number(record["n_rows_out"])
     most, least = ("at most ", "at least ") if audit.get("by_batch") else ("", "")
     yield "classes", f"{most}{number(audit['n_classes'])}"
     yield "rows of the smallest class", f"{least}{number(min(size for size, _ in audit['sizes']))}"
-    yield "rows suppressed", _few(record["n_suppressed"], find_k(record))
+    suppressed = "rows suppressed", _few(record["n_suppressed"], find_k(record))
+    yield from _mark_batch(record, iter([suppressed]))
 
 
 def _losses(record: Record, which: str) -> Mapping[str, Any]:
@@ -198,15 +213,19 @@ def describe_technique(column: Record) -> str:
 def _verdicts(record: Record) -> Iterator[Row]:
     for each in record["audit"]["verdicts"]:
         yield describe_verdict(each)
+    yield from _mark_batch(record, _gates(record))
+    if rules := record.get("policy"):
+        title = record["settings"].get("policy") or "policy"
+        kept = all(rule["state"] != "not kept" for rule in rules)
+        yield title, count_states(rules), "–", "kept, as far as shown" if kept else "not kept"
+
+
+def _gates(record: Record) -> Iterator[Row]:
     for gate in (record.get("evaluation") or {}).get("gates", ()):
         found = gate["found"].removeprefix(f"{gate['gate']}: ")
         if _tells_few(record, gate["gate"].partition(" ")[0]):
             found = _withhold(record)
         yield f"gate {gate['gate']}", found, "–", "passed" if gate["passed"] else "not passed"
-    if rules := record.get("policy"):
-        title = record["settings"].get("policy") or "policy"
-        kept = all(rule["state"] != "not kept" for rule in rules)
-        yield title, count_states(rules), "–", "kept, as far as shown" if kept else "not kept"
 
 
 def describe_verdict(verdict: Record) -> Row:
@@ -217,7 +236,7 @@ def describe_verdict(verdict: Record) -> Row:
     return verdict["model"], f"{found}{better}", number(verdict["required"]), holds
 
 
-def _risks(record: Record) -> Iterator[Row]:
+def _attacks(record: Record) -> Iterator[Row]:
     for name in ATTACKS:
         yield _attack(record, name)
     for name in OTHER_ATTACKS:
@@ -226,6 +245,10 @@ def _risks(record: Record) -> Iterator[Row]:
     if control := describe_control(record):
         yield "attacks", control
     yield from _disclosure(record)
+
+
+def _risks(record: Record) -> Iterator[Row]:
+    yield from _mark_batch(record, _attacks(record))
     audit, settings = record["audit"], record["settings"]
     by_batch = bool(audit.get("by_batch"))
     if "one row per person" in settings["persons"]:
@@ -240,7 +263,8 @@ def _risks(record: Record) -> Iterator[Row]:
     yield _chance("largest chance", None if largest is None else largest.value, known)
     measured = _measures(record).get("reidentification") or {}
     means = [f["value"] for f in measured.get("figures", ()) if f["name"] == "prosecutor_mean"]
-    yield _chance("mean chance", means[0] if means else None, "measured")
+    how = f"measured{OF_BATCH if is_batch(record) else ''}"
+    yield _chance("mean chance", means[0] if means else None, how)
 
 
 def describe_chances(

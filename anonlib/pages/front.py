@@ -277,6 +277,13 @@ def find_k(record: Record) -> int:
     return int(max(required, default=0))
 
 
+def is_batch(record: Record) -> bool:
+    """Whether the run added rows to a table. Its audit is of the whole table; losses and measures
+    are of these rows alone."""
+    mode = record.get("settings", {}).get("release", {}).get("mode")
+    return bool(record.get("outcome") == "published" and mode == "append")
+
+
 def _join(question: _Question, record: Record, by_default: Sequence[JudgedFigure]) -> JudgedFigure:
     """The worst of the gates on a question and of what is judged by default; what is of that state
     is told, and what to do about it."""

@@ -17,6 +17,7 @@ from anonlib.pages.front import (
     describe_control,
     describe_filter,
     describe_use,
+    is_batch,
     judge_risks,
     judge_utilities,
     list_actions,
@@ -301,6 +302,11 @@ def _say_agreement(
 
 def _remarks(record: Record) -> Iterator[str]:
     audit = _audit(record)
+    if is_batch(record):
+        yield (
+            "The run added a batch of rows to the table: losses and measures are of this batch "
+            "alone, and the audit is of the whole table."
+        )
     for verdict in audit.get("verdicts", ()):
         if verdict["note"]:
             yield as_sentence(f"{spell_model(verdict['model'])}: {verdict['note']}")

@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeAlias
 from anonlib import registry
 from anonlib.auditing import AuditReport, AuditSpec, Verdict
 from anonlib.local.table_digest import Digest
-from anonlib.pages.certificate import describe_chances, describe_verdict
+from anonlib.pages.certificate import OF_BATCH, describe_chances, describe_verdict
 from anonlib.pages.front import UNTIL
 from anonlib.pages.seal import Certificate, Facts, find_changes
 from anonlib.pages.words import number, spoken
@@ -273,13 +273,16 @@ def _find_told(
     It has losses in fewer digits, and of persons and columns less than the certificate, so that it
     contradicts what it can't confirm."""
     section, name = key
-    if key == ("data", "rows suppressed"):
+    own = OF_BATCH if "rows_added" in manifest else ""
+    if own and key == ("data", f"rows{own}"):
+        return (number(manifest["rows_added"]),)
+    if key == ("data", f"rows suppressed{own}"):
         n = manifest["rows_suppressed"]
         return (f"fewer than {n[1:]}" if n.startswith("<") else number(int(n)),)
     if key == ("data", "persons"):
         return _find_persons(manifest["persons"], texts)
-    if section == "utility" and name.startswith("loss "):
-        value = manifest["losses"].get(name.removeprefix("loss "))
+    if section == "utility" and name.startswith("loss ") and name.endswith(own):
+        value = manifest["losses"].get(name.removeprefix("loss ").removesuffix(own))
         if value is None:
             return None
         return texts if _is_same(texts[0], value) else (number(value),)

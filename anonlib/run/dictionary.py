@@ -9,6 +9,8 @@ from anonlib import registry
 from anonlib.config.listing import first_paragraph
 from anonlib.text import printable
 
+#: What the audit of a table counts, as manifests say it, if it does not count batches apart.
+_WHOLE = "the whole table"
 #: The most nodes of a column that are explained. The manifest has all.
 MOST_NODES = 200
 #: By role of a released column: what that means to a reader.
@@ -62,13 +64,13 @@ def write_dictionary(manifest: Mapping[str, Any]) -> str:
             *_describe_nodes(manifest.get("hierarchies", {})),
             "## Privacy models",
             "",
-            "An independent count over the whole table found that these hold.",
+            _describe_audit(manifest),
             "",
             *_table(("model", "what it demands"), _describe_models(manifest["verdicts"])),
             "",
             "## Figures",
             "",
-            _count_rows(manifest["rows_released"], manifest["rows_suppressed"]),
+            _count_rows(manifest),
             "",
             *_table(("loss", "value", "what it is"), _describe_losses(manifest["losses"])),
             "",
@@ -93,9 +95,25 @@ def _describe_missing(columns: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         yield ""
 
 
-def _count_rows(n_released: int, n_left_out: str) -> str:
-    left_out = f"{_cell(n_left_out)} rows of the source were left out"
-    return f"The table has {n_released:,} rows, and {left_out}."
+def _describe_audit(manifest: Mapping[str, Any]) -> str:
+    if manifest.get("audited", _WHOLE) == _WHOLE:
+        return "An independent count over the whole table found that these hold."
+    return (
+        "An independent count found that these hold in each batch of rows, when it was added. So "
+        "they\nhold in the whole table: its classes are classes of a batch, or unions of such."
+    )
+
+
+def _count_rows(manifest: Mapping[str, Any]) -> str:
+    n, left_out = f"{manifest['rows_released']:,}", _cell(manifest["rows_suppressed"])
+    if "rows_added" not in manifest:
+        return f"The table has {n} rows, and {left_out} rows of the source were left out."
+    added = f"{manifest['rows_added']:,}"
+    return (
+        f"The table has {n} rows. The last run added a batch of {added} rows to it, and left out "
+        f"{left_out} rows\nof its source. The losses are those of this batch alone, and so are the "
+        "classes that they count:\nclasses of the whole table may be larger."
+    )
 
 
 def _describe_column(column: Mapping[str, Any]) -> tuple[str, str, str]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from anonlib.auditing import BY_PARTS
 from anonlib.config.model import Config, ReleaseSection
 from anonlib.config.summary import bare, digest_config, software, summarize_config, summarize_use
 from anonlib.hierarchy import Hierarchy
@@ -46,7 +47,7 @@ def manifest(
         config: The config.
         run_id: The run.
         report: The audit of the whole table. Verdicts and released rows come from it; all else is
-            of the run, which may have added a part of the table.
+            of the run, which may have added a part of the table: then the manifest says so.
         outcome: The outcome of the run.
         n_rows_in: Rows of the source.
         split_by: Columns of the plan's single-column cuts.
@@ -71,7 +72,7 @@ def manifest(
             "split_columns": list(split_by),
         },
         "columns": [*_columns(config)],
-        **({"rows_added": n_added} if config.release.mode == "append" else {}),
+        **(_of_batch(report, n_added) if config.release.mode == "append" else {}),
         "rows_suppressed": _coarse(n_rows_in - n_added, config.k),
         "losses": {
             name: None if value is None else float(f"{value:.3g}")
@@ -82,6 +83,16 @@ def manifest(
         "software": software(),
     }
     return json.dumps(content, indent=2, ensure_ascii=False)
+
+
+def _of_batch(report: "AuditReport", n_added: int) -> dict[str, Any]:
+    """What is of the added rows alone, and whether the audit has counted them apart."""
+    apart = report.by_batch or any(verdict.note == BY_PARTS for verdict in report.verdicts)
+    return {
+        "rows_added": n_added,
+        "of_rows_added": ["rows_suppressed", "losses", "partition"],
+        "audited": "each batch when it was added" if apart else "the whole table",
+    }
 
 
 def record(

@@ -308,6 +308,31 @@ def test_batches_that_were_counted_apart_give_bounds() -> None:
         open_seal(Facts({**found.content, "audit": broken}).page())
 
 
+def batch() -> dict[str, Any]:
+    """The record of a run that added rows to a table."""
+    text = "disclosure.certain at most 0.5"
+    gates = [{"gate": text, "passed": True, "found": f"{text}: 0.1"}]
+    evaluation = {"measures": fairness() | attack("inference", ("city", 0.3, 0.2, 0.1))}
+    made = record(evaluation={**evaluation, "gates": gates}, n_rows_out=900)
+    made["settings"] = {**made["settings"], "release": {"path": "out/people", "mode": "append"}}
+    return made
+
+
+def test_figures_of_a_batch_are_called_so() -> None:
+    """What is measured is of the added rows alone; what the audit counts is of the table."""
+    found = seal_record(json.dumps(batch()))
+    told = {line.rpartition("-")[0] + ": " + cells[0] for line, cells in found.lines().items()}
+    of_batch = {text for text in told if text.endswith(" of the batch")}
+    measured = ("utility: ", "verdict: gate", "risk: inf", "risk: link", "risk: sing", "risk: att")
+    wanted = {text for text in told if text.startswith((*measured, "data: rows suppressed"))}
+    assert of_batch == {*wanted, "data: rows of the batch"}
+    assert len(wanted) > 8
+    assert texts(found, "Which data")["rows of the batch"] == "900"
+    assert [each["heads"][-1] for each in found.content["sections"] if each["title"] == "Columns"]
+    assert "loss of the batch" in found.page()
+    assert " of the batch" not in facts().page()
+
+
 @pytest.mark.parametrize(
     ("found", "bound", "stated"),
     [(12, 10, 10), (12, 12, 12), (12, 13, 12), (12, 2, 12), (12, None, 12), (0.1, 0.2, 0.2)],

@@ -122,6 +122,21 @@ def test_persons_of_a_unit_are_not_rows(made: tuple[pa.Table, dict[str, Any]]) -
     assert tell_states(table, facts, {})[LARGEST] == "unsaid"
 
 
+def test_what_the_manifest_has_of_a_batch(made: tuple[pa.Table, dict[str, Any]]) -> None:
+    """Losses are confirmed as those of the batch, and not as those of the table."""
+    table, record = made
+    settings = {**record["settings"], "release": {"mode": "append"}}
+    published = {"outcome": "published", "table": "out/people", "table_version": 1}
+    facts = seal_record(json.dumps({**record, **published, "settings": settings}))
+    manifest = {**make_manifest(record), "rows_added": record["n_rows_out"]}
+    names = [f"{name} of the batch" for name in ("rows", "rows suppressed", "loss ncp")]
+    assert {tell_states(table, facts, manifest)[name] for name in names} == {"confirmed"}
+    forged = change_line(facts, "loss ncp of the batch", lambda _: "loss ncp", 0)
+    assert tell_states(table, forged, manifest)["loss ncp"] == "unsaid"
+    other = {**manifest, "rows_added": 1}
+    assert tell_states(table, facts, other)["rows of the batch"] == "contradicted"
+
+
 def test_what_the_manifest_has(made: tuple[pa.Table, dict[str, Any]]) -> None:
     table, record = made
     facts, manifest = seal_record(json.dumps(record)), make_manifest(record)

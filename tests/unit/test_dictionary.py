@@ -103,6 +103,20 @@ def test_models_and_figures() -> None:
     assert "\nThe table has 1,234 rows, and \\<5 rows of the source were left out.\n" in text
 
 
+def test_a_batch() -> None:
+    """Figures of the rows that a run added are called so, and so is an audit by batch."""
+    alone = "An independent count over the whole table found that these hold."
+    assert alone in write_dictionary(MANIFEST)
+    added = {**MANIFEST, "rows_added": 234, "audited": "the whole table"}
+    text = write_dictionary(added)
+    assert alone in text
+    assert "added a batch of 234 rows to it, and left out \\<5 rows\nof its source." in text
+    assert "The losses are those of this batch alone" in text
+    by_batch = write_dictionary({**added, "audited": "each batch when it was added"})
+    assert "these hold in each batch of rows, when it was added" in by_batch
+    assert alone not in by_batch
+
+
 def test_no_words_of_the_source_code() -> None:
     """Every plug-in's summary is plain text in a cell: no back quotes, no names of code."""
     losses = dict.fromkeys(registry.plugins("metric"), 0.5)

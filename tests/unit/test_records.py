@@ -14,6 +14,7 @@ import pyarrow as pa
 import pytest
 
 from anonlib.arrays import Ints
+from anonlib.auditing import BY_PARTS
 from anonlib.config import summary
 from anonlib.config.model import Config
 from anonlib.config.reading import parse
@@ -74,10 +75,11 @@ class Report:
 
     n_rows: int = 1000
     verdicts: tuple[Any, ...] = (
-        SimpleNamespace(model="k_anonymity k=5", holds=True, value=6.0, worst=(6, 7)),
+        SimpleNamespace(model="k_anonymity k=5", holds=True, value=6.0, worst=(6, 7), note=""),
     )
     problems: tuple[Any, ...] = ()
     sizes: tuple[Any, ...] = ((6, 100),)
+    by_batch: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         return {"n_rows": self.n_rows, "sizes": [list(pair) for pair in self.sizes]}
@@ -162,6 +164,13 @@ def test_manifest_of_a_table_that_was_appended_to() -> None:
     assert found["persons"] == "one row per person: declared, not checked"
     counts = [found[f"rows_{what}"] for what in ("released", "added", "suppressed")]
     assert counts == [1000, 30, "<5"]
+    assert found["of_rows_added"] == ["rows_suppressed", "losses", "partition"]
+    assert {*found["of_rows_added"]} <= {*found}
+    assert found["audited"] == "the whole table"
+    by_parts: Any = SimpleNamespace(model="k_anonymity k=5", holds=True, note=BY_PARTS)
+    for apart in (Report(by_batch=True), Report(verdicts=(by_parts,))):
+        text = manifest(config(release=release), "run-2", apart, outcome, 33, promise=PROMISE)  # type: ignore[arg-type]
+        assert json.loads(text)["audited"] == "each batch when it was added"
     known = config(release=release, one_row_per_person="person")
     found = json.loads(manifest(known, "run-2", report, outcome, 33, promise=PROMISE))
     assert found["persons"].endswith("persons may be in several")
