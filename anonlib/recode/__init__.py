@@ -103,6 +103,13 @@ class Recoder(Plugin):
     #: Whether a released value is made of all values of its cell, and shows one of them only where
     #: they agree. Otherwise the column must not be made of an identifier.
     blends: ClassVar[bool] = False
+    #: Parameters that readers of the release are told, if they are set.
+    public_parameters: ClassVar[frozenset[str]] = frozenset()
+
+    def explain(self) -> str:
+        """What the released values are, to a reader who may know the public parameters; empty if
+        the first paragraph of the docstring says it."""
+        return ""
 
     @property
     def names_nodes(self) -> bool:

@@ -42,6 +42,7 @@ class Centroid(Recoder):
     type: ClassVar[str] = "centroid"
     scales: ClassVar[frozenset[Scale]] = frozenset({Scale.CONTINUOUS})
     blends: ClassVar[bool] = True
+    public_parameters: ClassVar[frozenset[str]] = frozenset({"restore_variance"})
     keep_type: bool = Field(
         default=True,
         description="integers and decimals stay what they are, rounded; otherwise float64",
@@ -50,6 +51,15 @@ class Centroid(Recoder):
         default=False,
         description="move the means of a block apart, until it has its variance again",
     )
+
+    def explain(self) -> str:
+        if not self.restore_variance:
+            return ""
+        return (
+            "The arithmetic mean of the present values, moved away from the mean of many cells, so "
+            "that the column has its variance again: it may be beyond all values of its cell. Null "
+            "where more than half are missing."
+        )
 
     def output(self, column: pa.DataType) -> pa.DataType:
         result = accept_type(self.type, column, _KINDS)

@@ -39,6 +39,7 @@ class Interval(Recoder):
     type: ClassVar[str] = "interval"
     scales: ClassVar[frozenset[Scale]] = frozenset({Scale.CONTINUOUS, Scale.ORDINAL})
     releases: ClassVar[Form] = "interval"
+    public_parameters: ClassVar[frozenset[str]] = frozenset({"round_to", "bottom", "top"})
     form: Literal["struct", "text"] = Field(
         default="struct", description="struct<lower, upper>, or text [lower, upper]"
     )
@@ -99,6 +100,22 @@ class Interval(Recoder):
         if self.top is not None:
             high = np.where(_are_at(high, self.top, column), np.inf, high)
         return low, high
+
+    def explain(self) -> str:
+        if self.round_to is self.bottom is self.top is None:
+            return ""
+        text = "A range of all present values; null where more than half are missing. Its ends are "
+        text += "the least and the greatest present value"
+        if isinstance(self.round_to, str):
+            text += f", moved outwards to the beginning of a {self.round_to}"
+        elif self.round_to is not None:
+            text += f", moved outwards to multiples of {self.round_to:.15g}"
+        ends = [
+            f" Ends {far} {end:.15g} are released as {end:.15g}: read it as {end:.15g} or {more}."
+            for end, far, more in ((self.bottom, "below", "less"), (self.top, "above", "more"))
+            if end is not None
+        ]
+        return f"{text}.{''.join(ends)}"
 
     def _require_ends(self, column: pa.DataType) -> None:
         """Raises InputError if the parameters do not fit ends of this type."""

@@ -30,6 +30,7 @@ class Lca(Recoder):
     blends: ClassVar[bool] = True
     releases: ClassVar[Form] = "node"
     takes_weights: ClassVar[bool] = True
+    public_parameters: ClassVar[frozenset[str]] = frozenset({"level"})
     level: int = Field(
         default=0, ge=0, description="the height that values are generalized to at least; 0: none"
     )
@@ -37,6 +38,16 @@ class Lca(Recoder):
     @property
     def least_level(self) -> int:
         return self.level
+
+    def explain(self) -> str:
+        if not self.level:
+            return ""
+        return (
+            "The name of the lowest node of the column's hierarchy that is above all values of the "
+            f"cell and has height {self.level} or more (values have height 0), also where all rows "
+            "have the same value; a lower node only if none above it has that height. Missing "
+            "counts as a value right under the root."
+        )
 
     def output(self, column: pa.DataType) -> pa.DataType:
         accept_type(self.type, column)

@@ -42,12 +42,22 @@ class Proportional(Recoder):
     releases: ClassVar[Form] = "shares"
     needs_hierarchy: ClassVar[bool] = True
     takes_weights: ClassVar[bool] = True
+    public_parameters: ClassVar[frozenset[str]] = frozenset({"steps"})
     steps: int | None = Field(
         default=None,
         ge=1,
         le=1_000_000,
         description="shares are rounded to multiples of 1/steps; null: exact",
     )
+
+    def explain(self) -> str:
+        if self.steps is None:
+            return ""
+        return (
+            "The share of the cell's rows in each leaf of the column's hierarchy, as an array of "
+            f"(node, share), ascending by node. Shares are rounded to multiples of 1/{self.steps}, "
+            "and add up to 1; those of 0 are left out."
+        )
 
     def output(self, column: pa.DataType) -> pa.DataType:
         accept_type(self.type, column)

@@ -117,12 +117,23 @@ def _count_rows(manifest: Mapping[str, Any]) -> str:
 
 
 def _describe_column(column: Mapping[str, Any]) -> tuple[str, str, str]:
-    plugin = registry.plugins("recoder").get(column.get("recoder", ""))
-    summary = "" if plugin is None else _explain(plugin)
+    summary = _explain_recoder(column)
     plain = "pseudonym" if column["role"] == "identifier" else "as it is"
     technique = ": ".join(word for word in (column.get("recoder", plain), summary) if word)
     form = _FORMS.get(column.get("form", ""), "")
     return column["name"], _ROLES[column["role"]], f"{technique} {form}".strip()
+
+
+def _explain_recoder(column: Mapping[str, Any]) -> str:
+    """What the released values of a column are, by its recoder and what the manifest has of that
+    one's parameters; empty if it is not known here."""
+    plugin = registry.plugins("recoder").get(column.get("recoder", ""))
+    if plugin is None:
+        return ""
+    told = column.get("parameters", {}).items()
+    own = {name: value for name, value in told if name in plugin.model_fields}
+    recoder = registry.build("recoder", {**own, "type": plugin.type})
+    return _say_class(recoder.explain()) or _explain(plugin)
 
 
 def _describe_nodes(hierarchies: Mapping[str, Any]) -> Iterator[str]:
@@ -177,9 +188,13 @@ def _describe_losses(losses: Mapping[str, float | None]) -> Iterator[tuple[str, 
 
 
 def _explain(plugin: type[registry.Plugin]) -> str:
-    """What a plug-in is, in words: without names of the source in brackets, and without marks. What
-    the source calls a cell, readers know as a class."""
+    """What a plug-in is, in words: without names of the source in brackets, and without marks."""
     text = re.sub(r" \(`[A-Z]\w*\.\w+`\)", "", first_paragraph(plugin)).replace("`", "")
+    return _say_class(text)
+
+
+def _say_class(text: str) -> str:
+    """What the source calls a cell, readers know as a class."""
     return re.sub(r"\b([Cc])ell(s?)\b", lambda m: f"{m[1]}lass{'es' if m[2] else ''}", text)
 
 

@@ -54,12 +54,14 @@ class Plan(ABC):
         values: What the protected columns have in these rows.
         owners: What became of the data controllers; None without any.
         split_by: The ids of the columns that single-column cuts are of.
+        levels: By column its height, where each column has one for the whole table; else None.
     """
 
     n_rows: int
     values: dict[str, Values]
     owners: Owners | None = None
     split_by: tuple[str, ...] = ()
+    levels: dict[str, int] | None = None
 
     @property
     def own(self) -> Mapping[int, tuple[PrivacyModel, ...]]:

@@ -12,6 +12,7 @@ from anonlib.auditing import BY_PARTS
 from anonlib.config.model import Config, ReleaseSection
 from anonlib.config.summary import bare, digest_config, software, summarize_config, summarize_use
 from anonlib.hierarchy import Hierarchy
+from anonlib.recode import Recoder
 from anonlib.run.promise import Promise
 from anonlib.run.result import ReleaseResult
 from anonlib.table.encoding import Encoding
@@ -40,6 +41,7 @@ def manifest(
     hierarchies: Mapping[str, tuple[Hierarchy, Collection[int]]] | None = None,
     *,
     promise: Promise,
+    levels: Mapping[str, int] | None = None,
 ) -> str:
     """The public manifest, as JSON text: only what this function lists.
 
@@ -54,6 +56,7 @@ def manifest(
         hierarchies: By column that is released as nodes: its hierarchy, and the released nodes.
             Readers need them. The shape of the whole tree is public; names of other nodes are not.
         promise: The promise of the release.
+        levels: By column: the height of its released nodes, if the run chose one for all cells.
     """
     n_added = outcome.digest.n_rows
     few = 0 < n_rows_in - n_added < config.k
@@ -71,7 +74,7 @@ def manifest(
             "steps": [step.type for step in config.partition.steps],
             "split_columns": list(split_by),
         },
-        "columns": [*_columns(config)],
+        "columns": [*_columns(config, levels or {})],
         **(_of_batch(report, n_added) if config.release.mode == "append" else {}),
         "rows_suppressed": _coarse(n_rows_in - n_added, config.k),
         "losses": {
@@ -169,8 +172,9 @@ def _persons(unit: tuple[str, ...], one_row_per_person: bool | str, release: Rel
     return "one row per person: checked"
 
 
-def _columns(config: Config) -> Iterator[dict[str, Any]]:
-    """What readers need to know of each released column; parameters of recoders are not public."""
+def _columns(config: Config, levels: Mapping[str, int]) -> Iterator[dict[str, Any]]:
+    """What readers need to know of each released column. Of parameters of recoders they get those
+    that are public: what can be read off the released values, and no value of the source."""
     tokens = config.privacy.missing_tokens
     usual = [token for token in tokens if token.strip().lower() in _USUAL]
     missing = {"missing": {"texts": usual, "n_others": len(tokens) - len(usual)}} if tokens else {}
@@ -181,9 +185,19 @@ def _columns(config: Config) -> Iterator[dict[str, Any]]:
             column |= missing
         if attribute.role is Role.QUASI_IDENTIFIER and attribute.scale is not None:
             recoder = config.recode.of(name, attribute.scale)
-            yield {**column, "recoder": recoder.type, "form": recoder.releases}
+            own = {name: getattr(recoder, name) for name in sorted(recoder.public_parameters)}
+            if name in levels and "level" in own:
+                own["level"] = max(own["level"], levels[name])
+            told = {"parameters": found} if (found := _set_parameters(recoder, own)) else {}
+            yield {**column, "recoder": recoder.type, "form": recoder.releases, **told}
         elif attribute.pseudonym or attribute.role not in (Role.DROP, Role.IDENTIFIER):
             yield column
+
+
+def _set_parameters(recoder: Recoder, values: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters that are not as by default."""
+    defaults = {name: field.default for name, field in type(recoder).model_fields.items()}
+    return {name: value for name, value in values.items() if value != defaults[name]}
 
 
 def _nodes(hierarchies: Mapping[str, tuple[Hierarchy, Collection[int]]]) -> dict[str, Any]:

@@ -259,6 +259,7 @@ class Run:
             split_by,
             trees,
             promise=make_promise(self.config, schema),
+            levels=release.staging.plan.levels,
         )
         lease.require()
         require_current(self.config.context)

@@ -49,7 +49,6 @@ class TuplePlan(Plan):
         n_cells: Cells.
         states: The states of the metrics.
         counts: By counter of the task: its states.
-        levels: By column its height, where each column has one for the whole table; else None.
         note: What the kernel says about its search; None for nothing.
     """
 
@@ -58,7 +57,6 @@ class TuplePlan(Plan):
     n_cells: int
     states: list[Floats]
     counts: CellStates
-    levels: dict[str, int] | None
     note: str | None
 
     @property

@@ -51,6 +51,40 @@ def test_columns() -> None:
     assert "keyed hash" in found[3][1]
 
 
+#: By recoder and parameter that changes what released values are: a value, and what readers learn.
+TOLD: dict[tuple[str, str], tuple[Any, str]] = {
+    ("interval", "round_to"): (5.0, "moved outwards to multiples of 5."),
+    ("interval", "bottom"): (1.0, "Ends below 1 are released as 1: read it as 1 or less."),
+    ("interval", "top"): (40.5, "Ends above 40.5 are released as 40.5: read it as 40.5 or more."),
+    ("lca", "level"): (2, "has height 2 or more"),
+    ("centroid", "restore_variance"): (True, "it may be beyond all values of its class"),
+    ("proportional", "steps"): (20, "rounded to multiples of 1/20"),
+}
+#: Parameters of the type of released columns alone: readers see it.
+SEEN = {"form", "keep_type"}
+
+
+def test_parameters_of_recoders_are_told() -> None:
+    """Each that makes the usual sentence on the recoder untrue."""
+    for type, recoder in registry.plugins("recoder").items():
+        if not recoder.__module__.startswith("anonlib."):
+            continue
+        names = {*recoder.model_fields} - SEEN
+        assert {*recoder.public_parameters} == names  # type: ignore[attr-defined]
+        for name in names:
+            value, text = TOLD[type, name]
+            column = {"name": "x", "role": "quasi_identifier", "recoder": type}
+            columns = [column, {**column, "parameters": {name: value, "of_later_versions": 1}}]
+            usual, own = rows(write_dictionary({**MANIFEST, "columns": columns}), "column")
+            assert text not in usual[2]
+            assert text in own[2]
+            assert usual[2] not in own[2]
+    dates = {"name": "x", "role": "quasi_identifier", "recoder": "interval"}
+    dates["parameters"] = {"round_to": "year"}  # type: ignore[assignment]
+    text = write_dictionary({**MANIFEST, "columns": [dates]})
+    assert "moved outwards to the beginning of a year. |" in text
+
+
 def test_what_counts_as_missing() -> None:
     assert "count as missing, too" not in write_dictionary(MANIFEST)
     columns = [

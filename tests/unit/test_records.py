@@ -176,6 +176,25 @@ def test_manifest_of_a_table_that_was_appended_to() -> None:
     assert found["persons"].endswith("persons may be in several")
 
 
+def test_parameters_of_recoders_that_are_public(tmp_path: Path) -> None:
+    """Those that are set, and the level that a search has found."""
+    file = tmp_path / "town.csv"
+    file.write_text("Ayr;Scotland;*\nBath;England;*\n", encoding="utf-8")
+    interval = {"type": "interval", "round_to": 5, "bottom": 20, "form": "text"}
+    quasi = {"role": "quasi_identifier", "scale": "nominal", "hierarchy": str(file)}
+    attributes = {"age": {"role": "quasi_identifier", "scale": "continuous"}, "town": quasi}
+    made = config(attributes=attributes, recode={"continuous": interval, "nominal": "lca"})
+
+    def told(levels: dict[str, int] | None) -> list[Any]:
+        report, outcome = Report(), Outcome()
+        text = manifest(made, "run-1", report, outcome, 1000, promise=PROMISE, levels=levels)  # type: ignore[arg-type]
+        return [column.get("parameters") for column in json.loads(text)["columns"]]
+
+    assert told(None) == [{"bottom": 20, "round_to": 5}, None]
+    assert told({"town": 1}) == [{"bottom": 20, "round_to": 5}, {"level": 1}]
+    assert told({"town": 0}) == told(None)
+
+
 def test_hierarchies_of_released_nodes_are_public(tmp_path: Path) -> None:
     """Names of what is released, and of what is above; parents as in the file: of columns that are
     released as nodes, and of no other."""
