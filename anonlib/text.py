@@ -71,6 +71,11 @@ def read_worse(meaning: str) -> str:
     return "less" if re.search(r"\bmore is safer\b|\bless is worse\b", said) else ""
 
 
+def is_share(meaning: str) -> bool:
+    """Whether the meaning of a figure says that it is from 0 to 1."""
+    return meaning.rpartition(";")[2].strip().startswith("0 to 1")
+
+
 def fold_text(text: str) -> str:
     """The text as people see it: texts that look the same are equal.
 

@@ -39,6 +39,7 @@ from anonlib.partition.tuples import TuplesPartitioner
 from anonlib.privacy import PrivacyModel
 from anonlib.recode import Recoder
 from anonlib.table.schema import Role, Scale
+from anonlib.text import is_share
 
 #: Formats of files and folders.
 FILES = ("delta", "parquet", "csv", "json", "orc")
@@ -696,8 +697,20 @@ def check_gates(
                 f"no measure under `evaluate` has this figure{near or ';'} {whose}: "
                 f"{', '.join(sorted(own or measure_of))}",
             )
-        elif gate.of is not None:
-            yield from _check_subject(measure_of[gate.figure], gate.of, attributes, f"{where}.of")
+        else:
+            yield from _check_share(gate, measure_of[gate.figure], where)
+            if gate.of is not None:
+                yield from _check_subject(
+                    measure_of[gate.figure], gate.of, attributes, f"{where}.of"
+                )
+
+
+def _check_share(gate: Gate, measure: Measure, where: str) -> Iterator[Problem]:
+    """Checks that the bounds of a share are shares, and no percentages."""
+    if is_share(measure.names[gate.figure.partition(".")[2]]):
+        for name, bound in (("at_most", gate.at_most), ("at_least", gate.at_least)):
+            if bound is not None and not 0 <= bound <= 1:
+                yield Problem(f"{where}.{name}", "this figure is from 0 to 1: 0.05 is 5 %")
 
 
 def _check_subject(

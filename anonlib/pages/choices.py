@@ -99,7 +99,9 @@ def render_suggestion(
     ]
     gates = {gate: _find_risk(gate, config) for gate in config.gates}
     bounds = [*_list_bounds(gates)]
-    explorer = make_explorer(given, {"kernel": "kernel", "k": "k"}, GOALS, bounds=bounds)
+    risk = Goal("risk", "1 / k" if config.unit else "mean chance to be found", risk=True)
+    goals = (risk, *GOALS[1:])
+    explorer = make_explorer(given, {"kernel": "kernel", "k": "k"}, goals, bounds=bounds)
     note = "Risk is the mean chance to be found, or 1 / k with a unit; loss is the metric ncp."
     note += (
         f" {REGULATORS}: EMA Policy 0070 and Health Canada allow a chance of {THRESHOLD}; of a "

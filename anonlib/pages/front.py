@@ -189,12 +189,28 @@ _RELATED = _Question(
 def judge_risks(record: Record) -> tuple[JudgedFigure, ...]:
     """The three risks: to be found again, to be told of a sensitive value, to fall to an attack."""
     gates = _GateBounds(record)
-    found = () if any(map(gates.bounds, _CHANCES)) else (_judge_found(record),)
+    bounded = any(gates.bounds(each) and _is_of_all(each, record) for each in _CHANCES)
+    found = () if bounded else (_judge_found(record),)
     return (
         _join(_FOUND, record, found),
         _join(_TOLD, record, tuple(_judge_told(record, gates))),
         _join(_ATTACKED, record, tuple(_judge_attacked(record, gates))),
     )
+
+
+def _is_of_all(figure: str, record: Record) -> bool:
+    """Whether a chance is that of attackers who know all quasi-identifiers: a population may have
+    fewer of them."""
+    measure = figure.partition(".")[0]
+    if measure != "population":
+        return True
+    settings = record.get("settings", {})
+    columns = settings.get("columns", {}).values()
+    n_all = sum(column["role"] == "quasi_identifier" for column in columns)
+    labels = [each for each in settings.get("measures") or () if each.startswith(f"{measure} ")]
+    # Labels have the sizes of collections.
+    n_known = [int(n) for n in re.findall(r" columns=\[(\d+)\]", " ".join(labels))]
+    return bool(n_known) and min(n_known) == n_all
 
 
 def judge_utilities(record: Record) -> tuple[JudgedFigure, ...]:

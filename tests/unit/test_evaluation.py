@@ -7,7 +7,7 @@ import pytest
 import anonlib
 from anonlib import pipeline, registry
 from anonlib.config.model import Config, Gate
-from anonlib.errors import ConfigError, GateError
+from anonlib.errors import ConfigError, GateError, Problem
 from anonlib.evaluation import Evaluation, judge, require_gates_of_releases
 from anonlib.measure import Figure, Findings, Measure
 
@@ -115,6 +115,23 @@ def test_a_figure_that_is_nearly_there(figure: str, text: str) -> None:
     (problem,) = caught.value.problems
     assert text in problem.text
     assert ("reidentification." in problem.text) == ("they have" in problem.text)
+
+
+@pytest.mark.parametrize(
+    ("figure", "bound", "value"),
+    [
+        ("reidentification.prosecutor_max", "at_most", 30),
+        ("disclosure.gain", "at_least", 1.01),
+        ("disclosure.gain", "at_most", -0.1),
+    ],
+)
+def test_a_share_is_no_percentage(figure: str, bound: str, value: float) -> None:
+    measures = ["disclosure", "reidentification", "overview"]
+    with pytest.raises(ConfigError) as caught:
+        config(evaluate={"measures": measures}, gates=[{"figure": figure, bound: value}])
+    (problem,) = caught.value.problems
+    assert problem == Problem(f"gates.0.{bound}", "this figure is from 0 to 1: 0.05 is 5 %")
+    config(evaluate={"measures": measures}, gates=[{"figure": figure, bound: 1}])
 
 
 @pytest.mark.parametrize("verb", [anonlib.release, pipeline.check])

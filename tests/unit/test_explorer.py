@@ -245,7 +245,7 @@ def suggestion_page(**config: Any) -> tuple[str, dict[str, Any], Config]:
 def test_the_page_of_a_suggestion_is_the_same() -> None:
     _, data, config = suggestion_page()
     assert [label for label, *_ in data["goals"]] == [
-        "risk",
+        "mean chance to be found",
         "largest chance to be found",
         "loss",
         "rows suppressed",

@@ -201,7 +201,9 @@ def test_a_suggestion_opens_on_its_first_choice(browser: Any, tmp_path: Path, wi
     visit = Visit(browser, path, width)
     assert visit.fits()
     assert visit.text("explore-name") == "refine, k 5 (1 least loss)"
-    assert "Outside: 0.09 EMA/Health Canada." in visit.text("explore-said")
+    assert "Mean chance to be found: outside 0.09 EMA/Health Canada. Largest" in visit.text(
+        "explore-said"
+    )
     asides = visit.page.locator("#explore-plot .aside")
     assert asides.all_text_contents() == ["0.09 EMA/Health Canada", "1 least loss", "2 safer"]
     visit.focus("explore-risk")
@@ -211,7 +213,7 @@ def test_a_suggestion_opens_on_its_first_choice(browser: Any, tmp_path: Path, wi
     assert visit.page.locator("#explore-plot .bound").count() == 2
     visit.focus("k")
     visit.page.keyboard.press("ArrowDown")
-    assert "Within: gate ≤ 0.15." in visit.text("explore-said")
+    assert "Largest chance to be found: within gate ≤ 0.15." in visit.text("explore-said")
     assert visit.page.evaluate(
         """(() => { const plot = document.getElementById("explore-plot").getBoundingClientRect();
           return [...document.querySelectorAll("#explore-plot .aside")].every((e) => {

@@ -104,11 +104,29 @@ class TestRisks:
     def test_a_gate_bounds_what_it_names(self, figure: str, bound: str, state: str) -> None:
         """The classes have 10 persons: 0.1 is beyond 0.09."""
         record = reports.unevaluated()
+        columns = record["settings"]["columns"].values()
+        n = sum(column["role"] == "quasi_identifier" for column in columns)
+        record["settings"]["measures"] = [f"population source=[3] columns=[{n}]"]
         record["evaluation"] = {"measures": {}, "gates": [gate(figure, bound, "0", passed=True)]}
         found = risk(record, FOUND)
         assert found.state == state
         assert ("smallest class: 0.1. Beyond 0.09" in found.reason) is (state == "look")
         assert ("gate" in found.reason) is (state == "good")
+
+    @pytest.mark.parametrize("figure", ["population.k_map", "population.journalist_max"])
+    def test_a_gate_on_a_part_of_the_columns_is_not_on_the_chance(self, figure: str) -> None:
+        """A population that has one of the quasi-identifiers tells nothing of who knows all."""
+        record = reports.unevaluated()
+        record["settings"]["measures"] = ["population source=[3] columns=[1]"]
+        bound = "at least 10" if figure.endswith("k_map") else "at most 0.1"
+        asked = gate(figure, bound, "7302", passed=True)
+        record["evaluation"] = {"measures": {}, "gates": [asked]}
+        found = risk(record, FOUND)
+        assert found.state == "look"
+        assert "smallest class: 0.1. Beyond 0.09" in found.reason
+        failed = [gate(figure, bound, "2", passed=False)]
+        record["evaluation"]["gates"] = failed
+        assert risk(record, FOUND).state == "stop"
 
     def test_attacks_without_a_gate_are_judged(self) -> None:
         record = measured("singling_out", reports.figure("high", 0.02, "multivariate"))

@@ -167,8 +167,9 @@
     const told = [+risk.value, +utility.value].filter((i) => chosen.figures[i])
       .map((i) => `${data.goals[i][0]} ${number(mean(chosen, i))}`);
     one("explore-name").textContent = name(chosen) + (chosen.tag ? ` (${chosen.tag})` : "");
-    const held = chosen.figures[+risk.value] ? bounds.map(([value, label, most]) =>
-      ` ${(mean(chosen, +risk.value) <= value) === most ? "Within" : "Outside"}: ${label}.`) : [];
+    // Of each risk: who reads of one bound takes it for that of all.
+    const held = data.goals.flatMap(([label], i) => (chosen.figures[i] ? boundsOf(i) : []).map(([value, bound, most]) =>
+      ` ${label[0].toUpperCase()}${label.slice(1)}: ${(mean(chosen, i) <= value) === most ? "within" : "outside"} ${bound}.`));
     one("explore-said").textContent = chosen.error ? `It failed: ${chosen.error}`
       : `${told.join(", ")}. ${place >= 0 ? "On the frontier: no other setting is better in both."
         : "Not on the frontier: another setting is better in one, and no worse in the other."}${held.join("")}`;
