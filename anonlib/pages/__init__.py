@@ -50,7 +50,7 @@ def render_comparison(this: Mapping[str, Any], other: Mapping[str, Any]) -> str:
     """
     for record in (this, other):
         _require_record(record)
-    if this["run_id"] == other["run_id"]:
+    if all(this.get(name) == other.get(name) for name in ("run_id", "table")):
         raise InputError("both are of one run; name two")
     template = environment().get_template("comparison.html")
     try:

@@ -97,7 +97,7 @@ def comparison_page(this: Record, other: Record) -> ComparisonPage:
     settings, columns = _settings(this, other), _columns(this, other)
     return ComparisonPage(
         title=f"Two runs of {' and '.join(dict.fromkeys(map(find_name, (this, other))))}",
-        runs=((THIS, printable(this["run_id"])), (OTHER, printable(other["run_id"]))),
+        runs=tuple(zip((THIS, OTHER), _name_runs(this, other), strict=True)),
         comparable=comparable,
         summary=(
             *_summary((this, other), reasons, risks, [*losses, *utilities]),
@@ -116,6 +116,14 @@ def comparison_page(this: Record, other: Record) -> ComparisonPage:
         risks=tuple(_tables(risks)),
         utilities=tuple(_tables(utilities)),
     )
+
+
+def _name_runs(this: Record, other: Record) -> tuple[str, str]:
+    """The ids of two runs, and their tables where both have the same id."""
+    first, second = printable(this["run_id"]), printable(other["run_id"])
+    if first != second:
+        return first, second
+    return f"{first} of {find_name(this)}", f"{second} of {find_name(other)}"
 
 
 def explain_apart(this: Record, other: Record) -> Iterator[str]:

@@ -185,6 +185,9 @@ def _found_in(testimony: Testimony, audit: Mapping[str, Any]) -> dict[_Key, tupl
     if not audit["classes"]:
         return found
     report = testimony.count(_make_spec(audit))
+    if report.n_rows and not report.n_classes:
+        text = "other columns than are to be counted"
+        return found | {("data", n): (text,) for n in ("classes", "rows of the smallest class")}
     bounds = audit.get("bounds") or {}
     smallest = min((size for size, _ in report.sizes), default=0)
     most, least = bounds.get("classes", -1), bounds.get("smallest", smallest + 1)
@@ -196,7 +199,7 @@ def _found_in(testimony: Testimony, audit: Mapping[str, Any]) -> dict[_Key, tupl
         f"at least {number(least)}" if smallest >= least else number(smallest),
     )
     if audit["persons"] == "rows":
-        if smallest:  # a table without its quasi-identifiers has no classes
+        if smallest:  # an empty table has no classes
             known = max(report.n_classes, most), min(smallest, least)
             found |= _found_of_chances(report.n_rows, *known, by_batch=bool(bounds))
         for verdict in report.verdicts:
@@ -255,6 +258,8 @@ def _found_in_manifest(manifest: Mapping[str, Any], facts: Facts) -> dict[_Key, 
     }
     if manifest["run_id"] != facts.content["run_id"]:
         return found
+    if _is_of_another_table(manifest, facts):
+        return {**found, ("digest", "run"): ("another run with this id, of other columns",)}
     for line, cells in facts.lines().items():
         key = line.rpartition("-")[0], cells[0]
         # A damaged part of the manifest leaves unsaid what it had, and nothing else.
@@ -262,6 +267,15 @@ def _found_in_manifest(manifest: Mapping[str, Any], facts: Facts) -> dict[_Key, 
             if (told := _find_told(manifest, key, cells[1:])) is not None:
                 found[key] = told
     return found
+
+
+def _is_of_another_table(manifest: Mapping[str, Any], facts: Facts) -> bool:
+    """Whether a manifest has other columns than a certificate: ids of runs may be given, so that
+    runs of two tables can have the same."""
+    if "columns" not in manifest:
+        return False
+    audit, own = facts.content["audit"], _describe(manifest, frozenset())
+    return any(audit[name] != own[name] for name in ("columns", "quasi_identifiers"))
 
 
 def _find_told(

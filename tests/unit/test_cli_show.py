@@ -152,6 +152,8 @@ class TestAudit:
         assert "problems" not in text
 
     def test_empty_table(self) -> None:
+        report = AuditReport(9, 0, (), (Problem("age", "is not in the table"),), (), "none")
+        assert "not counted, see problems" in shown(print_audit, report, "t")
         report = AuditReport(0, 0, (), (Problem("", "the table has no rows"),), (), "none")
         assert "- the table has no rows" in shown(print_audit, report, "out/t")
 

@@ -12,6 +12,7 @@ import pytest
 import anonlib
 from anonlib.auditing import audit_in_memory
 from anonlib.local.table_digest import digest_in_memory
+from anonlib.pages.certificate import describe_audit
 from anonlib.pages.seal import Certificate, Facts, open_seal, seal_record
 from anonlib.pages.words import number
 from anonlib.run import confirmation
@@ -71,7 +72,10 @@ def make_manifest(record: dict[str, Any]) -> dict[str, Any]:
         "rows_suppressed": "0",
         "losses": {n: v and float(f"{v:.3g}") for n, v in record["losses"].items()},
         "verdicts": [{"model": v["model"]} for v in record["audit"]["verdicts"]],
-        "columns": [{"name": n, "role": c["role"], "form": "interval"} for n, c in columns.items()],
+        "columns": [
+            {"name": n, "role": columns[n]["role"], "form": "interval"}
+            for n in describe_audit(record)["columns"]
+        ],
     }
 
 
@@ -120,6 +124,25 @@ def test_persons_of_a_unit_are_not_rows(made: tuple[pa.Table, dict[str, Any]]) -
     promise = {**record["promise"], "persons": "unit id"}
     facts = seal_record(json.dumps({**record, "settings": settings, "promise": promise}))
     assert tell_states(table, facts, {})[LARGEST] == "unsaid"
+
+
+def test_a_run_of_another_table_with_the_same_id(made: tuple[pa.Table, dict[str, Any]]) -> None:
+    """Its manifest confirms nothing; and what is not counted are not 0 classes."""
+    table, record = made
+    facts, manifest = seal_record(json.dumps(record)), make_manifest(record)
+    first, *rest = manifest["columns"]
+    other = {**manifest, "columns": [{**first, "name": "other"}, *rest]}
+    states = tell_states(table, facts, other)
+    assert (states["run"], states["loss ncp"]) == ("contradicted", "unsaid")
+    lacking = table.drop_columns([facts.content["audit"]["quasi_identifiers"][0]])
+    testimony = confirmation.Testimony(
+        *(tuple(lacking.column_names), frozenset(), digest_in_memory(lacking), {}),
+        partial(audit_in_memory, lacking),
+    )
+    lines = confirm_lines(Certificate(facts.page(), facts, None), testimony)
+    told = {line.name: line.reason for line in lines}
+    assert told["classes"] == "the table has other columns than are to be counted"
+    assert told["rows of the smallest class"] == told["classes"]
 
 
 def test_what_the_manifest_has_of_a_batch(made: tuple[pa.Table, dict[str, Any]]) -> None:

@@ -192,9 +192,14 @@ class TestPage:
         assert "<h2" in render_comparison(this, other)
 
     def test_two_runs_are_two(self) -> None:
-        this, _ = two()
+        this, other = two()
         with pytest.raises(InputError, match="both are of one run"):
             render_comparison(this, this)
+        this["run_id"] = other["run_id"] = "one"
+        other["table"] = "out/elsewhere"
+        text = render_comparison(this, other)
+        assert "one of people" in text
+        assert "one of elsewhere" in text
         with pytest.raises(InputError, match="no run record"):
             render_comparison(this, {})
 

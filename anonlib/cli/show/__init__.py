@@ -124,7 +124,9 @@ def print_audit(report: "AuditReport", table: str, to: Console | None = None) ->
         word, style = "can't be counted here: audited at release", "bold yellow"
     to.print(Text.assemble("Audit of ", printable(table), ": ", (word, style)), soft_wrap=True)
     to.print()
-    to.print(pairs([("rows", f"{report.n_rows:,}"), ("classes", f"{report.n_classes:,}")]))
+    counted = report.n_classes or not report.n_rows  # else columns are absent or broken
+    classes = f"{report.n_classes:,}" if counted else "not counted, see problems"
+    to.print(pairs([("rows", f"{report.n_rows:,}"), ("classes", classes)]))
     if report.verdicts:
         to.print()
         to.print(verdict_table(report.verdicts))
