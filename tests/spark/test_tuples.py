@@ -78,6 +78,8 @@ def test_one_level_per_column(shell: Shell, spark: SparkSession, tmp_path: Path)
     assert found["notes"].count(note) == 1
     plan = found["plan"]
     assert plan["levels"].keys() == {"wage", "city"}
+    told = {column["name"]: column.get("parameters", {}) for column in manifest["columns"]}
+    assert {name: told[name].get("level", 0) for name in plan["levels"]} == plan["levels"]
     assert plan["n_tuples"] <= 25
     assert left(tmp_path / "out") == {"table", "table.private"}
 
