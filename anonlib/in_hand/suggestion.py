@@ -305,15 +305,12 @@ def _attempt(rows: "Rows", attempt: Attempt) -> Attempt:
     except AnonlibError as error:
         return replace(attempt, error=str(error), seconds=perf_counter() - begun)
     risk = value_risk(report.sizes, report.n_classes, report.n_rows)
-    n, n_suppressed = rows.table.num_rows, rows.table.num_rows - report.n_rows
-    loss = release.losses["ncp"]
-    # It has that of cells suppressed for their cost, and not that of other suppressed rows.
-    n_measured = report.n_rows if release.least_cost is None else n
+    n, loss = rows.table.num_rows, release.losses["ncp"]
     return replace(
         attempt,
-        loss=None if loss is None else (loss * n_measured - release.lost_ncp + n_suppressed) / n,
+        loss=None if loss is None else loss + release.further_ncp / n,
         chance=None if config.unit else risk["marketer"],
-        n_suppressed=n_suppressed,
+        n_suppressed=n - report.n_rows,
         seconds=perf_counter() - begun,
         sizes={} if config.unit else dict(report.sizes),
     )

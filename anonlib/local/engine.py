@@ -62,7 +62,8 @@ class MemoryRelease:
         fits: By type of measure: what it fitted to the whole table.
         notes: What the kernel says about its search, and the metrics about their figures.
         least_cost: The least cost of suppressed cells; None if no cell is.
-        lost_ncp: The penalties of the rows in suppressed cells, added up. Losses include them.
+        further_ncp: What the rows of these cells lost beyond their penalties, added up. Losses
+            count them as rows of their cells.
     """
 
     table: pa.Table
@@ -75,7 +76,7 @@ class MemoryRelease:
     fits: Mapping[str, Any]
     notes: tuple[str, ...]
     least_cost: int | None = None
-    lost_ncp: float = 0.0
+    further_ncp: float = 0.0
 
 
 def make_release(
@@ -190,9 +191,9 @@ def _suppress_costliest(release: MemoryRelease, max_suppressed: int) -> MemoryRe
     kept = release.table.drop_columns([COST])
     if least is None:
         return replace(release, table=kept)
-    lost = float(cost[cost >= least].sum()) * COST_STEP
+    further = float((1.0 - cost[cost >= least] * COST_STEP).sum())
     kept = kept.filter(pa.array(cost < least))
-    return replace(release, table=kept, least_cost=least, lost_ncp=lost)
+    return replace(release, table=kept, least_cost=least, further_ncp=further)
 
 
 def _plan(

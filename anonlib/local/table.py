@@ -1,6 +1,6 @@
 """Releases a small table in memory, without Spark, for sweeps. Nothing is published."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,7 +22,15 @@ from anonlib.table.block import Block, part
 from anonlib.table.encoding import Encoding, fit_whole
 from anonlib.table.schema import Column, Role, Schema
 from anonlib.worker.setup import TableFit, make_task
-from anonlib.worker.task import Task, find_released_levels, person_codes, recode_columns, to_block
+from anonlib.worker.task import (
+    Task,
+    find_released_extents,
+    find_released_levels,
+    person_codes,
+    recode_cells,
+    spread_cells,
+    to_block,
+)
 from anonlib.worker.tuple_search import at_levels
 
 #: The column with the place of each row in the original table.
@@ -88,17 +96,17 @@ def anonymize_table(
     result, block_id = _find_cells(block, owner, config)
     task = at_levels(task, result.levels)
     places = np.flatnonzero(result.cell_id >= 0)
-    n_cells = int(result.cell_id.max(initial=-1)) + 1
-    block_of_cell = np.empty(n_cells, np.int64)
-    block_of_cell[result.cell_id[places]] = block_id[places]
-    cells = Cells(result.cell_id[places], n_cells, block=block_of_cell)
-    released_block = ReleasedBlock(
-        part(block, places), cells.id, cells.m, find_released_levels(task)
-    )
-    released = _recode_table(table.take(pa.array(places)), cells, schema, task)
-    sizes = _verify(released, released_block, schema)
+    cells = _make_cells(result.cell_id[places], block_id[places])
+    own, kept = part(block, places), table.take(pa.array(places))
+    of_cells = recode_cells(kept, cells, task)
+    extents = find_released_extents(own, kept, cells, of_cells, task)
+    released = _with_other_columns(kept, spread_cells(of_cells, cells), schema)
+    sizes = _verify(released, own, schema)
+    # Losses are of all rows: suppressed ones have lost all.
+    levels = find_released_levels(task)
+    whole = ReleasedBlock(block, result.cell_id, cells.m, levels, least_extents=extents)
     metrics = [registry.build("metric", spec) for spec in list_metrics(config.bound)]
-    losses = {metric.type: metric.value(metric.update(released_block)) for metric in metrics}
+    losses = {metric.type: metric.value(metric.update(whole)) for metric in metrics}
     order = np.argsort(rows_of_table[places], kind="stable")
     return InMemory(
         released.take(pa.array(order)), rows_of_table[places][order], cells.m, sizes, losses
@@ -133,6 +141,14 @@ def fit_column(
     if column.by_category and pc.count_distinct(values.drop_null()).as_py() > max_categories:
         raise ConfigError([refuse_categories(column, max_categories)])
     return fit_whole(column, values, missing_tokens)
+
+
+def _make_cells(cell_id: Ints, block_id: Ints) -> Cells:
+    """The cells of rows, by the cell and the block of each."""
+    n_cells = int(cell_id.max(initial=-1)) + 1
+    block_of_cell = np.empty(n_cells, np.int64)
+    block_of_cell[cell_id] = block_id
+    return Cells(cell_id, n_cells, block=block_of_cell)
 
 
 def _find_cells(block: Block, owner: Ints, config: Config) -> tuple[KernelResult, Ints]:
@@ -181,13 +197,12 @@ def _cells_of_blocks(
     return cell_id, block_id
 
 
-def _recode_table(table: pa.Table, cells: Cells, schema: Schema, task: Task) -> pa.Table:
-    quasi = recode_columns(table, cells, task)
+def _with_other_columns(table: pa.Table, quasi: Mapping[str, pa.Array], schema: Schema) -> pa.Table:
     others = [c.id for c in schema.released if c.role is not Role.IDENTIFIER]
     return pa.table({id: quasi.get(id, table.column(id)) for id in others})
 
 
-def _verify(released: pa.Table, released_block: ReleasedBlock, schema: Schema) -> dict[int, int]:
+def _verify(released: pa.Table, block: Block, schema: Schema) -> dict[int, int]:
     """Verifies the classes of equal released values.
 
     Returns:
@@ -197,7 +212,6 @@ def _verify(released: pa.Table, released_block: ReleasedBlock, schema: Schema) -
         AuditError: A class does not hold the models.
     """
     class_id = number_classes([released.column(c.id) for c in schema.quasi_identifiers])
-    block = released_block.block
     person = np.arange(block.n) if block.unit is None else block.unit
     known = person != MISSING
     pairs = np.unique(np.column_stack([class_id[known], person[known]]), axis=0)

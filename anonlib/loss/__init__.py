@@ -7,13 +7,17 @@ a task, which is chance. So figures are rounded (`anonlib.worker.losses`).
 Figures are about cells. Cells of two blocks count as two, even if their released tuples are equal.
 There are three kinds of suppressed rows:
 
-- Rows of a block without a cell lose all their information.
-- Rows left out before that, because their block can't hold the models, do not count at all.
+- Rows without a cell, which a kernel left out, have lost all their information.
+- So have rows left out before that, with a controller that can't hold the models (`add_lost`).
 - Rows left out after that, because their cells are the costliest, count as rows of their cells.
+
+Metrics that look at cells alone, such as `sse` and `cell_size`, count no suppressed rows: their
+texts say so.
 """
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, Literal, TypeAlias
 
@@ -42,6 +46,9 @@ class ReleasedBlock:
         levels: int64[q] or None. The least height at which each nominal column is released
             (`Tree.raised`). None stands for 0: the lowest common ancestor of a cell's values is
             released.
+        least_extents: By column, numeric ones before nominal ones: float64[m], 0 to 1. The least
+            share of the column's whole range that the released value of each cell covers, where
+            that can be more than the values of the cell do.
     """
 
     block: Block
@@ -49,6 +56,7 @@ class ReleasedBlock:
     m: int
     levels: Ints | None = None
     block_start: Ints | None = None
+    least_extents: Mapping[int, Floats] = field(default_factory=dict)
 
     @cached_property
     def weight(self) -> Ints:
@@ -117,6 +125,11 @@ class Metric(Plugin):
     def merge(self, a: Floats, b: Floats) -> Floats:
         """The state of two sets of blocks together."""
         return a + b
+
+    def add_lost(self, state: Floats, n_rows: int) -> Floats:
+        """The state with further rows, in no block, that have lost all. It is the same where
+        suppressed rows don't count."""
+        return state
 
     @abstractmethod
     def value(self, state: Floats) -> float | None:

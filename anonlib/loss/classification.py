@@ -40,5 +40,8 @@ class Classification(Metric):
         majority = np.maximum.reduceat(count, start) if released.m else count
         return np.array([released.n, released.n - majority.sum()], np.float64)
 
+    def add_lost(self, state: Floats, n_rows: int) -> Floats:
+        return state + n_rows if state[0] else state
+
     def value(self, state: Floats) -> float | None:
         return float(state[1] / state[0]) if state[0] else None

@@ -11,7 +11,7 @@ from anonlib.loss import Metric, ReleasedBlock, Subject
 class Discernibility(Metric):
     """The sum of squared cell sizes; a suppressed row adds the number of all rows.
 
-    Only rows of a block without a cell count as suppressed (see `anonlib.loss`).
+    Rows of the costliest cells, suppressed afterwards, count as rows of their cells.
 
     Reference: R. Bayardo, R. Agrawal, Data privacy through optimal k-anonymization, ICDE 2005.
 
@@ -28,6 +28,9 @@ class Discernibility(Metric):
     def update(self, released: ReleasedBlock) -> Floats:
         squares = np.sum(released.rows.astype(np.float64) ** 2)
         return np.array([released.n, squares, released.n_suppressed], np.float64)
+
+    def add_lost(self, state: Floats, n_rows: int) -> Floats:
+        return state + np.array([n_rows, 0, n_rows], np.float64)
 
     def value(self, state: Floats) -> float | None:
         n, squares, suppressed = map(float, state)

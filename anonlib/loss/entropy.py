@@ -18,14 +18,14 @@ class Entropy(Metric):
     A value v released as node g loses -log2(f(v) / f(g)) bits, where f counts the rows of the whole
     table with a value at or under a node. Bits are summed over rows and nominal columns, and
     divided by the sum for a release of roots only. Released nodes and suppressed rows are those of
-    `nllm`.
+    `nllm`; rows with suppressed controllers count as if their values were spread as the others'.
 
     Reference: A. Gionis, T. Tassa, k-anonymization with minimal loss of information, IEEE TKDE
     21(2), 2009.
 
-    State: n; then, for each node of all columns, the rows with this value; then the rows released
-    as each node; then the rows with a value at or under each node. Only n if there are more than
-    MOST_NODES nodes.
+    State: n; further rows that have lost all; then, for each node of all columns, the rows with
+    this value; then the rows released as each node; then the rows with a value at or under each
+    node. Only n if there are more than MOST_NODES nodes.
     """
 
     type: ClassVar[str] = "entropy"
@@ -51,12 +51,20 @@ class Entropy(Metric):
             under.append(below[tree.high] - below[tree.low])
         if sum(map(len, own)) > MOST_NODES:
             return np.array([released.n], np.float64)
-        parts = [[released.n], *own, *as_node, *under]
+        parts = [[released.n, 0], *own, *as_node, *under]
         return np.concatenate(parts, dtype=np.float64)
 
+    def add_lost(self, state: Floats, n_rows: int) -> Floats:
+        added = state.copy()
+        added[1:2] += n_rows  # not there with too many nodes
+        return added
+
     def value(self, state: Floats) -> float | None:
-        own, as_node, under = np.split(state[1:], 3)
+        own, as_node, under = np.split(state[2:], 3)
         n, bits = max(state[0], 1.0), np.log2(np.maximum(under, 1.0))
         # Every row has a value, since missing is a value too. So n is f of every root.
         all_lost = float(own @ (np.log2(n) - bits))
-        return float((as_node - own) @ bits) / all_lost if all_lost > 0 else None
+        if all_lost <= 0:
+            return None
+        lost, further = float((as_node - own) @ bits) / all_lost, float(state[1])
+        return float((lost * n + further) / (n + further))

@@ -13,7 +13,8 @@ class Mse(Metric):
     variances of the column: for each column, and on average.
 
     A column with missing values has a further 0/1 column, which flags them. Suppressed rows don't
-    count. Cost O(n p).
+    count. It is of cells, however they are released: also of columns that are not (see `ncp`).
+    Cost O(n p).
 
     This is the distortion of the price of microaggregation, section 2.3, as far as the paper says
     how it is scaled. The paper measures released values; with recoder `centroid` these are the

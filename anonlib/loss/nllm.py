@@ -17,7 +17,7 @@ class Nllm(Metric):
     has lost all. `ncp` differs in this: it counts the values of such a column. Columns with one
     category in the whole table don't count. Suppressed rows have lost all.
 
-    State: rows times columns, the sum of losses.
+    State: n, n times the columns that vary, the sum of losses.
     """
 
     type: ClassVar[str] = "nllm"
@@ -34,7 +34,12 @@ class Nllm(Metric):
             if size > 1:
                 lost += float(tree.loss[node] @ released.rows) + released.n_suppressed
                 total += released.n
-        return np.array([total, lost], np.float64)
+        return np.array([released.n, total, lost], np.float64)
+
+    def add_lost(self, state: Floats, n_rows: int) -> Floats:
+        n, total, lost = state
+        more = total / n * n_rows
+        return np.array([n + n_rows, total + more, lost + more], np.float64)
 
     def value(self, state: Floats) -> float | None:
-        return float(state[1] / state[0]) if state[0] else None
+        return float(state[2] / state[1]) if state[1] else None

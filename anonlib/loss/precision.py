@@ -18,7 +18,7 @@ class Precision(Metric):
     Reference: L. Sweeney, Achieving k-anonymity privacy protection using generalization and
     suppression, IJUFKS 10(5), 2002.
 
-    State: rows times columns, the sum of relative heights.
+    State: n, n times the columns that vary, the sum of relative heights.
     """
 
     type: ClassVar[str] = "precision"
@@ -36,7 +36,12 @@ class Precision(Metric):
                 share = tree.heights[node] / tree.heights[-1]
                 height += float(share @ released.rows) + released.n_suppressed
                 total += released.n
-        return np.array([total, height], np.float64)
+        return np.array([released.n, total, height], np.float64)
+
+    def add_lost(self, state: Floats, n_rows: int) -> Floats:
+        n, total, height = state
+        more = total / n * n_rows
+        return np.array([n + n_rows, total + more, height + more], np.float64)
 
     def value(self, state: Floats) -> float | None:
-        return float(1 - state[1] / state[0]) if state[0] else None
+        return float(1 - state[2] / state[1]) if state[1] else None

@@ -13,7 +13,8 @@ class Sse(Metric):
     """SSE / SST over the standardized continuous and ordinal columns: 0 nothing lost, 1 all.
 
     This is the usual measure of microaggregation: Domingo-Ferrer and Mateo-Sanz, IEEE TKDE 14(1),
-    2002. Suppressed rows don't count. Cost O(n p).
+    2002. It is of cells, however they are released: also of columns that are not (see `ncp`).
+    Suppressed rows don't count. Cost O(n p).
 
     State: n without suppressed rows, SSE, the sum of each numeric column, then the sum of squares
     of each.
@@ -22,7 +23,7 @@ class Sse(Metric):
     type: ClassVar[str] = "sse"
     subject: ClassVar[Subject] = "numbers"
     meaning: ClassVar[str] = (
-        "share of the spread of numbers and ranks that is gone; 0 to 1, more is worse"
+        "share of the spread of numbers and ranks that lies within cells; 0 to 1, more is worse"
     )
     undefined: ClassVar[str] = "no continuous or ordinal column varies"
 

@@ -26,6 +26,8 @@ Pair: TypeAlias = tuple[float | None, float | None]
 
 #: What the two runs are called, and what is better if neither is.
 THIS, OTHER, ALIKE, UNKNOWN = "this run", "other run", "alike", "–"
+#: What the share of suppressed rows means.
+SUPPRESSED = "share of the source's rows that are not released; 0 to 1, more is worse"
 #: What of a record says how columns and rows of the source were, beside its version.
 _TRACES = (("missing", "missing values"), ("categories", "categories"))
 #: Settings that say where results go, or that have a table of their own.
@@ -203,6 +205,10 @@ def _explain_uneven(name: str) -> str:
 
 def _losses(this: Record, other: Record, *, comparable: bool) -> Iterator[_Row]:
     both = this.get("losses") or {}, other.get("losses") or {}
+    lost = _share_suppressed(this), _share_suppressed(other)
+    if any(lost):
+        better = _better(lost, SUPPRESSED) if comparable else UNKNOWN
+        yield _Row("losses", "rows suppressed", lost, SUPPRESSED, better)
     # This one is a multiple of k.
     relative = "average_class_size" if find_k(this) != find_k(other) else ""
     for name in dict.fromkeys([*both[0], *both[1]]):
@@ -210,6 +216,11 @@ def _losses(this: Record, other: Record, *, comparable: bool) -> Iterator[_Row]:
         meaning = explain_figure(f"loss.{name}")
         better = _better(values, meaning) if comparable and name != relative else UNKNOWN
         yield _Row("losses", spoken(name), values, meaning, better)
+
+
+def _share_suppressed(record: Record) -> float | None:
+    n_rows, n_lost = record.get("n_rows_in"), record.get("n_suppressed")
+    return n_lost / n_rows if n_rows and n_lost is not None else None
 
 
 def _chances(this: Record, other: Record, *, comparable: bool) -> Iterator[_Row]:

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from anonlib.arrays import Ints
+from anonlib.arrays import Floats, Ints
 from anonlib.hierarchy import Hierarchy
 from anonlib.registry import Plugin
 from anonlib.table.schema import Scale
@@ -125,6 +125,23 @@ class Recoder(Plugin):
     def least_level(self) -> int:
         """The least height of a released node in the hierarchy. Losses are computed from it."""
         return HIGHEST if self.releases == "nothing" else 0
+
+    @property
+    def exceeds_cells(self) -> bool:
+        """Whether released intervals can be wider than the values of their cells. Losses are then
+        computed from their ends."""
+        return self.releases == "interval"
+
+    def open_ends(self, low: Floats, high: Floats, column: pa.DataType) -> tuple[Floats, Floats]:
+        """The ends of released intervals as they are read: infinite where they say "or less" or
+        "or more".
+
+        Args:
+            low: float64[n]. The lower ends; NaN for none.
+            high: float64[n]. The upper ends.
+            column: The column's type.
+        """
+        return low, high
 
     @abstractmethod
     def output(self, column: pa.DataType) -> pa.DataType:

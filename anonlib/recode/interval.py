@@ -68,6 +68,10 @@ class Interval(Recoder):
             f"interval{rarest}"
         )
 
+    @property
+    def exceeds_cells(self) -> bool:
+        return any(each is not None for each in (self.round_to, self.bottom, self.top))
+
     def output(self, column: pa.DataType) -> pa.DataType:
         bound = accept_type(self.type, column)
         self._require_ends(bound)
@@ -87,14 +91,7 @@ class Interval(Recoder):
         return groups.spread(pa.StructArray.from_arrays([lower, upper], ["lower", "upper"]))
 
     def open_ends(self, low: Floats, high: Floats, column: pa.DataType) -> tuple[Floats, Floats]:
-        """The ends of released intervals as they are read: what is at `bottom` or `top` is
-        infinite.
-
-        Args:
-            low: float64[n]. The lower ends; NaN for none.
-            high: float64[n]. The upper ends.
-            column: The column's type.
-        """
+        """What is at `bottom` or `top` is infinite."""
         if self.bottom is not None:
             low = np.where(_are_at(low, self.bottom, column), -np.inf, low)
         if self.top is not None:

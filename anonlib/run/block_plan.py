@@ -152,13 +152,20 @@ class BlockPlan(Plan):
     def outcome(
         self, released: Digest, totals: Sequence[Totals], schema: Schema, task: Task
     ) -> Outcome:
-        """The loss states of all tasks, merged in the order of their lowest blocks."""
+        """The loss states of all tasks, merged in the order of their lowest blocks. Rows of
+        suppressed controllers have lost all."""
         metrics = [registry.build("metric", spec) for spec in task.metrics]
         merged: list[Floats | None] = [None] * len(metrics)
         for each in sorted(totals, key=lambda each: each.block):
             for i, metric in enumerate(metrics):
                 found, known = each.states[i], merged[i]
                 merged[i] = found if known is None else metric.merge(known, found)
+        n_lost = 0 if self.owners is None else int(self.owners.n_rows.sum()) - self.n_rows
+        if n_lost:
+            merged = [
+                None if state is None else metric.add_lost(state, n_lost)
+                for metric, state in zip(metrics, merged, strict=True)
+            ]
         return Outcome(
             sum(each.n_rows for each in totals),
             sum(each.n_cells for each in totals),

@@ -60,7 +60,6 @@ def manifest(
     """
     n_added = outcome.digest.n_rows
     few = 0 < n_rows_in - n_added < config.k
-    hidden = few and config.privacy.suppress == "costliest"
     content = {
         "anonlib_manifest": 1,
         "run_id": run_id,
@@ -79,8 +78,8 @@ def manifest(
         "rows_suppressed": _coarse(n_rows_in - n_added, config.k),
         "losses": {
             name: None if value is None else float(f"{value:.3g}")
-            # With those of suppressed cells among them, they would tell how few rows these have.
-            for name, value in ({} if hidden else outcome.losses).items()
+            # Suppressed rows are among them: they would tell how few these are.
+            for name, value in ({} if few else outcome.losses).items()
         },
         **({"hierarchies": _nodes(hierarchies)} if hierarchies else {}),
         "software": software(),

@@ -41,6 +41,7 @@ from anonlib.table.encoding import (
     one_zero,
 )
 from anonlib.worker.cell_counts import CellCounter, CellStates, cell_costs, count_cells
+from anonlib.worker.least_extents import find_least_extents
 
 
 @dataclass(frozen=True)
@@ -173,8 +174,15 @@ def _anonymize(table: pa.Table, task: Task) -> tuple[pa.Table, Totals]:
     start = np.flatnonzero(np.diff(blocks, prepend=blocks[0] - 1))
     owner = table.column(CONTROLLER).to_numpy()[start] if task.own else None
     cells = _cells(block, start, owner, task)
-    seen = ReleasedBlock(block, cells.id, cells.m, find_released_levels(task), start)
     of_cells = recode_cells(table, cells, task)
+    seen = ReleasedBlock(
+        block,
+        cells.id,
+        cells.m,
+        find_released_levels(task),
+        start,
+        find_released_extents(block, table, cells, of_cells, task),
+    )
     released = _with_other_columns(table, spread_cells(of_cells, cells), task)
     costs = COST in task.output.names
     if costs:
@@ -338,17 +346,21 @@ def find_released_levels(task: Task) -> Ints | None:
     return np.array(levels, np.int64) if any(levels) else None
 
 
+def find_released_extents(
+    block: Block, table: pa.Table, cells: Cells, of_cells: Mapping[str, pa.Array], task: Task
+) -> dict[int, Floats]:
+    """`ReleasedBlock.least_extents` of cells and their released values."""
+    recoders = {id: _recoder(spec) for id, spec, _ in task.recoders}
+    types = {id: table.schema.field(id).type for id in recoders}
+    return find_least_extents(block, cells, task.encodings, recoders, of_cells, types)
+
+
 def recode_cells(table: pa.Table, cells: Cells, task: Task) -> dict[str, pa.Array]:
     """By id: the released quasi-identifier, with the value of every cell."""
     return {
         id: _recoder(spec).recode(table.column(id).combine_chunks(), cells, domain)
         for id, spec, domain in task.recoders
     }
-
-
-def recode_columns(table: pa.Table, cells: Cells, task: Task) -> dict[str, pa.Array]:
-    """By id: the released quasi-identifier, with the value of every row."""
-    return spread_cells(recode_cells(table, cells, task), cells)
 
 
 def spread_cells(of_cells: Mapping[str, pa.Array], cells: Cells) -> dict[str, pa.Array]:

@@ -11,10 +11,17 @@ from anonlib.errors import BlockError, run_sanitized
 from anonlib.kernels import Kernel, KernelResult
 from anonlib.loss import ReleasedBlock
 from anonlib.recode import Cells
-from anonlib.table.block import part
+from anonlib.table.block import Block, part
 from anonlib.table.columns import TUPLE
 from anonlib.worker.cell_counts import count_cells
-from anonlib.worker.task import Task, find_released_levels, recode_cells, spread_cells, to_block
+from anonlib.worker.task import (
+    Task,
+    find_released_extents,
+    find_released_levels,
+    recode_cells,
+    spread_cells,
+    to_block,
+)
 
 CHECK = "__anonlib_check"  # a second hash of the quasi-identifiers
 COUNT = "__anonlib_count"
@@ -91,11 +98,8 @@ def _search(table: pa.Table, task: Task, bounds: Bounds) -> pa.Table:
     if n_suppressed > bounds.may_suppress or not len(places):
         raise BlockError(f"{n_suppressed} rows have no cell, {bounds.may_suppress} may be without")
     cells = Cells(result.cell_id[places], int(result.cell_id.max()) + 1, weight[places])
-    # Losses are computed on released rows only. Losses of all rows would tell how many rows are
-    # suppressed.
     task = at_levels(task, result.levels)
-    seen = ReleasedBlock(part(block, places), cells.id, cells.m, find_released_levels(task))
-    return _recode(seen, table.take(pa.array(places)), cells, task, result)
+    return _recode(block, table.take(pa.array(places)), cells, task, result)
 
 
 def at_levels(task: Task, levels: Ints | None) -> Task:
@@ -112,13 +116,18 @@ def at_levels(task: Task, levels: Ints | None) -> Task:
 
 
 def _recode(
-    released_block: ReleasedBlock, table: pa.Table, cells: Cells, task: Task, result: KernelResult
+    block: Block, table: pa.Table, cells: Cells, task: Task, result: KernelResult
 ) -> pa.Table:
-    """The result of a search. `table` has the rows of `cells`."""
+    """The result of a search over a block. `table` has the rows of `cells`."""
     of_cells = recode_cells(table, cells, task)
-    released = spread_cells(of_cells, cells)
     tuple_id = table.column(TUPLE).to_numpy()
     first = _first(tuple_id, cells.id, table.column(CHECK).to_numpy())
+    levels, own = find_released_levels(task), part(block, np.flatnonzero(result.cell_id >= 0))
+    extents = find_released_extents(own, table, cells, of_cells, task)
+    released_block = ReleasedBlock(own, cells.id, cells.m, levels, least_extents=extents)
+    counted = count_cells(table, of_cells, released_block, task.counters, costs=False)
+    # Losses are of all rows: suppressed ones have lost all.
+    whole = replace(released_block, block=block, id=result.cell_id)
     metrics = [registry.build("metric", spec) for spec in task.metrics]
     summary = {
         "n_rows": int(cells.count.sum()),
@@ -126,13 +135,11 @@ def _recode(
         "n_cells": cells.m,
         "levels": None if result.levels is None else result.levels.tolist(),
         "note": result.note,
-        "states": [metric.update(released_block).tolist() for metric in metrics],
-        "counts": [
-            [(name, state.tolist()) for name, state in states.items()]
-            for states in count_cells(table, of_cells, released_block, task.counters, costs=False)
-        ],
+        "states": [metric.update(whole).tolist() for metric in metrics],
+        "counts": [[(name, state.tolist()) for name, state in each.items()] for each in counted],
     }
     head = pa.array([summary], SUMMARY_TYPE)
+    released = spread_cells(of_cells, cells)
     columns = [pa.array(tuple_id[first])]
     columns += [released[id].take(pa.array(first)) for id, _, _ in task.recoders]
     columns.append(pa.concat_arrays([head, pa.nulls(len(first) - 1, SUMMARY_TYPE)]))

@@ -97,7 +97,8 @@ def test_nllm(released: ReleasedBlock) -> None:
     found = value(Nllm(), released)
     assert found == (pytest.approx(np.mean(lost), abs=1e-12) if lost else None)
     assert found is None or 0 <= found <= 1 + 1e-12
-    if all(released.block.trees) or released.levels is not None:
+    levels = [0] * len(forest) if released.levels is None else released.levels.tolist()
+    if all(tree or level for tree, level in zip(released.block.trees, levels, strict=True)):
         assert value(Ncp(), released) == pytest.approx(found, abs=1e-12)
 
 

@@ -38,6 +38,15 @@ class TestBetter:
         assert found["entropy"][:3] == (None, 0.1, UNKNOWN)
         assert "more is worse" in found["ncp"][3]
 
+    def test_suppressed_rows_are_a_loss(self) -> None:
+        this, other = two()
+        this["n_suppressed"], other["n_suppressed"] = 0, this["n_rows_in"] // 2
+        page = comparison_page(this, other)
+        assert rows(page.losses)["rows suppressed"][:3] == (0, 0.5, THIS)
+        assert "this run is better by 1, the other by 0" in " ".join(page.summary)
+        this["n_suppressed"] = other["n_suppressed"] = 0
+        assert "rows suppressed" not in rows(comparison_page(this, other).losses)
+
     def test_figures_for_comparison_are_not_judged(self) -> None:
         this, other = two()
         own = other["evaluation"]["measures"]["disclosure"]["figures"]

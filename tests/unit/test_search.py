@@ -19,7 +19,7 @@ from anonlib.table.block import Block
 from anonlib.table.columns import HASH, TUPLE
 from anonlib.table.encoding import Encoding
 from anonlib.table.schema import Scale
-from anonlib.worker.task import Task, recode_columns
+from anonlib.worker.task import Task, recode_cells, spread_cells
 from anonlib.worker.tuple_search import CHECK, COUNT, SUMMARY, Bounds, search
 
 K, N = 5, 400
@@ -126,7 +126,8 @@ def test_the_same_as_on_rows(
         table, kernel, K, scales=dict.fromkeys(TREES, "nominal"), hierarchies=hierarchies,
         models=built,
     )  # fmt: skip
-    by_row = recode_columns(table, Cells(ids, int(ids.max()) + 1), given)
+    own = Cells(ids, int(ids.max()) + 1)
+    by_row = spread_cells(recode_cells(table, own, given), own)
     by_tuple = joined(tuples, found)
     assert sum(by_tuple.values()) == N
     classes: Counter[Any] = Counter()
