@@ -1,5 +1,6 @@
 """Losses of what is released, where it is more than the values of cells, or less than all rows."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -10,13 +11,18 @@ import pytest
 import anonlib
 from anonlib import registry
 from anonlib.in_hand import Release
+from anonlib.local.table_digest import Digest
 from anonlib.loss import Metric, ReleasedBlock, list_metrics
 from anonlib.loss.ncp import penalties
+from anonlib.partition.cuts import no_cuts
 from anonlib.recode import Cells, Domain
+from anonlib.run.block_plan import BlockPlan
+from anonlib.run.owners import Owners
 from anonlib.table.block import Block, part
 from anonlib.table.encoding import Encoding
 from anonlib.table.schema import Scale
 from anonlib.worker.least_extents import find_least_extents
+from anonlib.worker.task import Totals
 from tests.support import make_block
 
 METRICS: list[Metric] = [registry.build("metric", spec) for spec in list_metrics(bound=False)]
@@ -170,3 +176,30 @@ def test_rows_of_no_block_count_as_rows_without_a_cell(metric: Metric) -> None:
     added = metric.add_lost(metric.update(kept), 40)
     value = metric.value(whole)
     assert metric.value(added) == (None if value is None else pytest.approx(value))
+
+
+def test_rows_of_suppressed_controllers_have_lost_all() -> None:
+    block = make_block(np.arange(20)[:, None] / 20, np.arange(20)[:, None] % 3)
+    seen = ReleasedBlock(block, np.arange(20) // 4, 5)
+    metrics = ({"type": "ncp"}, {"type": "nllm"}, {"type": "precision"}, {"type": "sse"})
+    built = [registry.build("metric", spec) for spec in metrics]
+    states = tuple(metric.update(seen) for metric in built)
+    before = [metric.value(state) for metric, state in zip(built, states, strict=True)]
+    rows = np.array([20, 5])
+    lost = Owners("h", (1, 2), rows, np.array([0, -1]), np.ones((2, 1), np.bool_), ((),), {})
+    plan = BlockPlan(
+        n_rows=20,
+        values={},
+        owners=lost,
+        features=(),
+        cuts=no_cuts(0, 2),
+        heavy={},
+        first=np.zeros(2, np.int64),
+        buckets=np.ones(2, np.int64),
+        sizes=rows,
+    )
+    task: Any = SimpleNamespace(metrics=metrics, encodings=(), counters=())
+    schema: Any = None  # no encoding has a column
+    found = plan.outcome(Digest(), [Totals(20, 0, 0, states=states)], schema, task).losses
+    worse = [0.8 * before[0] + 0.2, 0.8 * before[1] + 0.2, 0.8 * before[2], before[3]]
+    assert [*found.values()] == pytest.approx(worse)
