@@ -19,7 +19,7 @@ from anonlib.measure.case import Case, OtherRelease
 from anonlib.measure.states import Count, Merge, States
 from anonlib.recode import Cells, Domain
 from anonlib.table.encoding import Encoding
-from anonlib.table.schema import Column, Schema
+from anonlib.table.schema import Column, Role, Scale, Schema
 from anonlib.worker.task import person_codes
 
 #: From the rows to release to the released columns by id.
@@ -78,6 +78,7 @@ class AttackedCase:
         rows: The original rows. The first ones of their random order are held out.
         make: Makes the release of the others, and of all.
         other: Another release, with columns by id.
+        target_scale: The scale that the config gives the target.
     """
 
     rows: Rows
@@ -88,6 +89,7 @@ class AttackedCase:
     cache: dict[Any, Any] = field(default_factory=dict)
     other: pa.Table | None = None
     n_parts: int = 3
+    target_scale: Scale | None = None
 
     @property
     def schema(self) -> Schema:
@@ -144,7 +146,10 @@ def make_case(data: pa.Table, config: Mapping[str, Any], make: Make | None = Non
         )
         for column in rows.schema.quasi_identifiers
     }
-    return AttackedCase(rows, make or by_engine(parsed), encodings, parsed.k, parsed.seed)
+    scales = [a.scale for a in parsed.attributes.values() if a.role is Role.TARGET]
+    scale = scales[0] if scales else None
+    make = make or by_engine(parsed)
+    return AttackedCase(rows, make, encodings, parsed.k, parsed.seed, target_scale=scale)
 
 
 def by_engine(config: Config) -> Make:

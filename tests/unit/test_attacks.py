@@ -22,6 +22,7 @@ from anonlib.measure.features import encode_distinct
 from anonlib.measure.risk import _compared, _regions, _tables
 from anonlib.measure.risk._compared import match_column
 from anonlib.measure.risk._extrapolation import extrapolate
+from anonlib.measure.risk._guesses import ValueGuess, make_guess
 from anonlib.measure.risk._predicates import Predicates, are_single, merge_matches
 from anonlib.measure.risk._reach import Search
 from anonlib.measure.risk._region_index import index_regions
@@ -583,6 +584,71 @@ def test_numbers_are_guessed_by_the_mean() -> None:
     wide = figures_of(make_case(people(), config, along_age(200)).findings(Inference()))
     assert raw["risk", "wage"] > 0.75
     assert wide["high", "wage"] < 0.1
+
+
+def guessing(secret: Any, **attributes: Any) -> Any:
+    """The figures of guesses of a column beside `people`, in classes of three ages."""
+    config = CONFIG | {
+        "attributes": CONFIG["attributes"] | {"illness": {"role": "sensitive", **attributes}},
+        "privacy": {"models": [{"type": "k_anonymity", "k": 3}]},
+    }
+    data = people()
+    data = data.set_column(data.column_names.index("illness"), "illness", pa.array(secret))
+    recode = {"recode": {"continuous": "interval", "nominal": "set"}}
+    found = figures_of(make_case(data, config | recode, along_age(3)).findings(Inference()))
+    return {name: value for (name, _), value in found.items()}
+
+
+@pytest.mark.parametrize("codes", [(0, 1), (10, 20, 30, 40), (401, 402, 403, 404), range(30)])
+def test_codes_are_guessed_as_texts_are(codes: Sequence[int]) -> None:
+    """However a column is stored: whole numbers, floats, decimals or texts."""
+    random = np.random.default_rng(5)
+    number = random.choice(codes, 3000)
+    texts = guessing([f"c{each:03}" for each in number])
+    assert texts["risk"] > 0.1
+    for type in (pa.int64(), pa.float64(), pa.decimal128(12, 2), pa.date32()):
+        found = guessing(pa.array(number.astype(np.int32)).cast(type))
+        for name in ("attack_rate", "control_rate", "risk"):
+            assert found[name] == pytest.approx(texts[name], abs=0.09), (type, name)
+
+
+def test_a_frequent_number_is_guessed_where_near_rows_have_it() -> None:
+    """Amounts that are mostly 0: the mean of a class is hardly ever right."""
+    random = np.random.default_rng(5)
+    amount = np.where(random.random(3000) < 0.85, 0.0, random.lognormal(5, 1, 3000))
+    found = guessing(amount)
+    assert found["attack_rate"] > 0.85
+    assert found["control_rate"] > 0.75
+
+
+def test_numbers_of_a_narrow_range_are_not_all_near_to_each_other() -> None:
+    """A share of a day since 1970 is years."""
+    day = np.random.default_rng(5).integers(18_000, 18_400, 3000)
+    found = guessing(pa.array(day.astype(np.int32)).cast(pa.date32()))
+    assert found["control_rate"] < 0.2
+
+
+@pytest.mark.parametrize(("scale", "is_likely"), [("nominal", True), ("continuous", False)])
+def test_the_scale_of_a_target_decides_how_it_is_guessed(scale: str, is_likely: bool) -> None:
+    number = np.random.default_rng(5).choice([10, 20, 30, 40], 3000)
+    case_of = {"role": "target", "scale": scale}
+    config = CONFIG | {
+        "attributes": CONFIG["attributes"] | {"illness": case_of},
+        "privacy": {
+            "models": [
+                {"type": "k_anonymity", "k": 3},
+                {"type": "l_diversity", "l": 2, "attribute": "illness"},
+            ]
+        },
+        "recode": {"continuous": "interval", "nominal": "set"},
+    }
+    data = people()
+    data = data.set_column(data.column_names.index("illness"), "illness", pa.array(number))
+    case = make_case(data, config, along_age(3))
+    secret = case.schema["illness"]
+    guess = make_guess(secret, case.target_scale, case.rows.table, 0.05)
+    assert isinstance(guess, ValueGuess) == is_likely
+    assert figures_of(case.findings(Inference()))["attack_rate", "illness"] > 0.3
 
 
 def test_a_person_of_several_rows_is_one() -> None:

@@ -10,7 +10,7 @@ from anonlib.measure.attempts import Attempts
 from anonlib.measure.risk._attack import SecretAttack
 from anonlib.measure.risk._guesses import MOST_VALUES, ValueGuess, keep_present, make_guess
 from anonlib.measure.risk._reach import Search
-from anonlib.table.schema import Column
+from anonlib.table.schema import Column, Role
 
 if TYPE_CHECKING:
     from anonlib.measure.attack_tables import AttackTables
@@ -22,9 +22,15 @@ class Inference(SecretAttack):
 
     For each sensitive column, and for the target if it has its own privacy model: an attacker knows
     the quasi-identifiers of persons, looks for the nearest released rows, and guesses their most
-    frequent value; of equally frequent ones the first in the order of texts. Of numbers, their mean
-    is guessed; it is right within `tolerance` of the true number. Of values, the MOST_VALUES most
-    frequent ones among the persons to attack are guessed. Persons without a value are left out.
+    frequent value; of equally frequent ones the first in the order of texts. Of values, the
+    MOST_VALUES most frequent ones among the persons to attack are guessed. Persons without a value
+    are left out.
+
+    Numbers of few values are such values, too: MOST_VALUES at most, with half of the persons or
+    more not alone with theirs. So are those of a target with another scale than `continuous`. Of
+    other numbers the mean is guessed, or a number that 1 in 100 persons has, if a fifth of the
+    nearest rows have it. The mean is right within `tolerance` of itself, but not farther off than
+    this share of the range of the persons' numbers.
 
     A guess from what the release says of people in general succeeds with the persons held out, too.
     So `risk` is what a guess gains from the person's own row.
@@ -41,7 +47,7 @@ class Inference(SecretAttack):
         "PoPETs 2023(2), section 5.3; there, the value of the first of the nearest rows is taken"
     )
     tolerance: float = Field(
-        default=0.05, ge=0, lt=1, description="how far a guess of a number may be off, as a share"
+        default=0.05, ge=0, lt=1, description="how far the mean may be off as a guess, as a share"
     )
 
     def attack(
@@ -60,7 +66,8 @@ class Inference(SecretAttack):
         persons = self.draw(case, tables, known, partial(keep_present, secret))
         if not persons.table.num_rows:
             return Attempts(0, 0, 0, 0).figures(secret.name)
-        guess = make_guess(secret, persons.table, self.tolerance)
+        scale = case.target_scale if secret.role is Role.TARGET else secret.scale
+        guess = make_guess(secret, scale, persons.table, self.tolerance)
         search = Search(
             *(persons.table, (known,), case.encodings),
             payload=guess.payload,
