@@ -116,10 +116,6 @@ class MemoryCase(Case):
     def cell_fit(self, type: str) -> Any:
         return self.fits.get(type)
 
-    @property
-    def suppresses_cells(self) -> bool:
-        return self.least_cost is not None
-
     def most_rows_of_a_person(self) -> int:
         person = person_codes([self.source.column(id).combine_chunks() for id in self.schema.unit])
         if person is None:

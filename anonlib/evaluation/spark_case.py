@@ -128,10 +128,6 @@ class SparkCase(Case):
     def cell_fit(self, type: str) -> Any:
         return self.fits.get(type)
 
-    @property
-    def suppresses_cells(self) -> bool:
-        return self.least_cost is not None
-
     def most_rows_of_a_person(self) -> int:
         return most_rows(self.source, self.schema.unit, self.n_source)
 

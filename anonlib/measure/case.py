@@ -246,11 +246,6 @@ class Case(ABC):
     def cell_fit(self, type: str) -> Any:
         """What such a measure fitted to the whole table; None after the commit."""
 
-    @property
-    @abstractmethod
-    def suppresses_cells(self) -> bool:
-        """Whether cells were suppressed for their cost, after workers counted them."""
-
     @abstractmethod
     def most_rows_of_a_person(self) -> int:
         """The largest number of rows that one person has in the source."""

@@ -12,7 +12,7 @@ from anonlib.loss import ReleasedBlock
 from anonlib.measure import Findings
 from anonlib.measure.cell_sums import split_by_cost
 from anonlib.measure.fidelity.marginals import Marginals
-from anonlib.measure.fidelity.overview import COSTLY, LEFT_OUT, NAMED, PUBLISHED, Overview
+from anonlib.measure.fidelity.overview import LEFT_OUT, NAMED, NOTHING, ODD, PUBLISHED, Overview
 from anonlib.pages.measures import distributions
 from anonlib.recode import Cells, Domain
 from anonlib.recode.centroid import Centroid
@@ -23,6 +23,7 @@ from anonlib.table.block import Block
 from anonlib.table.encoding import fit_whole
 from anonlib.table.schema import Column, Role, Scale, Schema
 from anonlib.worker.cell_counts import CellCounter, count_cells, merge_counts
+from tests.attack_tables import fold_parts
 
 K, N = 5, 200
 
@@ -93,13 +94,21 @@ def count(source: pa.Table, cell: Ints, n_tasks: int) -> tuple[Any, Any]:
     return {name: split_by_cost(state, None) for name, state in states.items()}, fit
 
 
-def find(sums: Any, fit: Any, *, suppresses: bool = False) -> Findings:
+def find(sums: Any, fit: Any, source: Any = None, released: Any = None) -> Findings:
+    """What is found of rows that workers counted; of tables, if these are given, too."""
+
+    def fold(ids: Any, count: Any, merge: Any, *, released: bool) -> Any:
+        return fold_parts(tables[released].select(ids), count, merge, 3)
+
+    tables = source, released
     case: Any = SimpleNamespace(
         schema=SCHEMA,
         k=K,
+        n_source=N if source is None else source.num_rows,
+        n_released=N if released is None else released.num_rows,
         cell_sums=lambda type: sums,
         cell_fit=lambda type: fit,
-        suppresses_cells=suppresses,
+        fold=fold,
         most_rows_of_a_person=lambda: 1,
     )
     return Overview().measure(case)
@@ -188,18 +197,57 @@ def test_values_beyond_the_sample_count_together() -> None:
     task = count_cells(pa.table({"ill": rare}), {}, seen, [counter], costs=False)
     states = merge_counts([counter], [task])["overview"]
     sums = {name: split_by_cost(state, None) for name, state in states.items()}
-    assert shares(find(sums, fit))["ILL"] == (
+    assert shares(find(sums, {"ill": fit["ill"]}))["ILL"] == (
         ("flu", pytest.approx(10 / 17), pytest.approx(10 / 17)),
         ("other", pytest.approx(7 / 17), pytest.approx(7 / 17)),
     )
+
+
+def by_rows(source: pa.Table, cell: Ints, kept: Any) -> pa.Table:
+    """The released rows of the cells, those of which are kept."""
+    found = released_by(source, cell)
+    rows = {id: values.take(pa.array(cell)) for id, values in found.items()}
+    others = {id: source.column(id).combine_chunks() for id in ("wage", "ill")}
+    return pa.table({**rows, **others}).filter(pa.array(kept))
+
+
+def test_tables_say_what_workers_counted() -> None:
+    """Where a plan did not show a column to workers, and where cells are suppressed later."""
+    source, cell = table(), cells()
+    sums, fit = count(source, cell, 2)
+    whole = by_rows(source, cell, np.ones(N, np.bool_))
+    expected = find(sums, fit)
+    assert find({}, fit, source, whole) == expected
+    unseen = {name: each for name, each in sums.items() if '"ill"' not in name}
+    assert find(unseen, fit, source, whole) == expected
+
+
+def test_suppressed_rows_are_rows_of_the_source() -> None:
+    """Whether workers saw them or the plan left them out before."""
+    source, cell = table(), cells()
+    sick = np.array(source.column("ill").to_pylist()) == "flu"
+    released = by_rows(source, cell, ~sick)
+    found = [
+        find(sums, fit, source, released)
+        for sums, fit in (
+            count(source, cell, 2),
+            (count(source.filter(pa.array(~sick)), np.zeros((~sick).sum(), int), 1)[0], None),
+        )
+        for fit in [fit or count(source, cell, 1)[1]]
+    ]
+    assert found[0] == found[1]
+    values = {figure.of: figure.value for figure in found[0].figures}
+    assert values["ILL"] == pytest.approx(sick.mean(), abs=1e-6)
+    assert "flu" not in {row[0] for row in shares(found[0])["ILL"]}  # no released row has it
 
 
 def test_columns_that_nothing_counted_say_why() -> None:
     sums, fit = count(table(), cells(), 1)
     notes = {figure.note for figure in find(None, None).figures}
     assert notes == {PUBLISHED}
-    assert {figure.note for figure in find(sums, fit, suppresses=True).figures} == {COSTLY}
     assert {figure.note for figure in find({}, {}).figures} == {LEFT_OUT}
+    empty = table().slice(0, 0)
+    assert {figure.note for figure in find(sums, fit, table(), empty).figures} == {NOTHING}
 
 
 def test_a_page_has_each_column_once() -> None:
@@ -229,6 +277,6 @@ def test_a_column_that_can_not_be_read_is_left_out() -> None:
     (states,) = count_cells(source, released, seen, [counter], costs=False)
     found = find(sums | {name: split_by_cost(each, None) for name, each in states.items()}, fit)
     notes = {figure.of: figure.note for figure in found.figures}
-    assert notes["TOWN"] == LEFT_OUT
+    assert notes["TOWN"] == ODD
     assert notes["AGE"] == ""
     assert "TOWN" not in shares(found)

@@ -1,7 +1,8 @@
 """The distribution of every column before and after, counted while cells are made."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -14,9 +15,11 @@ from anonlib.errors import AnonlibError
 from anonlib.measure import Figure, Findings, Series, Subjects
 from anonlib.measure.case import CellSums
 from anonlib.measure.cell_sums import CellMeasure, CellParts, OriginalCells, name_of
+from anonlib.measure.features import as_one_array
 from anonlib.measure.fidelity._axes import Axis, make_axis
 from anonlib.measure.fidelity._bins import category_bins, merge_bins, round_edges
 from anonlib.measure.fidelity._reading import CategoryShares, Spans, read_column
+from anonlib.measure.states import States
 from anonlib.table.encoding import Encoding, moments, to_float
 from anonlib.table.schema import Column, Role, Scale, Schema, is_atomic, is_number
 
@@ -29,13 +32,16 @@ MOST_CATEGORIES = 300
 MOST_VALUES = 100
 #: Digits of shares. The last ones of masses are on a grid.
 N_DIGITS = 6
+#: A release does not fail for what its report would like to show.
+UNREADABLE = (AnonlibError, pa.ArrowException, ValueError, KeyError, IndexError)
 BEFORE, AFTER, NAMED, UNREAD = "before", "after", "named", "unread"
 #: Names no value: it stands behind the values of a column.
 OTHERS = "\x00"
 
 PUBLISHED = "once a release is published, workers count no more; name `marginals`"
-COSTLY = "cells were suppressed for their cost after they were counted; name `marginals`"
-LEFT_OUT = f"more than {MOST_CATEGORIES} categories, or not readable; name `marginals`"
+LEFT_OUT = f"more than {MOST_CATEGORIES} categories; name `marginals`"
+ODD = "its released values can't be read as values of the source"
+NOTHING = "nothing was released"
 
 
 class ColumnFit(NamedTuple):
@@ -68,10 +74,10 @@ class Overview(CellMeasure):
 
     Sensitive columns and the target are released as they are: only suppression changes them. Their
     ranges, and their values if there are more than 100, are those of the scan's sample. Columns
-    with more than 300 categories are left out, and so are columns that a plan by tuples does not
-    see. Rows that a plan suppressed before cells were made are in neither distribution.
-    Cost: O(n) per column, by workers, while they make the cells; no pass over a table. With a
-    `unit`, one aggregate of the source.
+    with more than 300 categories are left out. Suppressed rows are rows of the source.
+    Cost: O(n) per column, by workers, while they make the cells. If rows were suppressed, one pass
+    over the source and one over the release; the same for columns that a plan by tuples does not
+    see. With a `unit`, one aggregate of the source.
     """
 
     type: ClassVar[str] = "overview"
@@ -112,8 +118,7 @@ class Overview(CellMeasure):
                 continue
             try:
                 masses = _count_column(column, values, cells)
-            except (AnonlibError, pa.ArrowException, ValueError, KeyError, IndexError):
-                # A release does not fail for what its report would like to show.
+            except UNREADABLE:
                 masses = {UNREAD: np.zeros(1)}
             for name, sums in masses.items():
                 found[name_of(id, name)] = CellParts(np.zeros(1, np.int64), sums[None])
@@ -121,18 +126,18 @@ class Overview(CellMeasure):
 
     def measure(self, case: "Case") -> Findings:
         sums, fits = case.cell_sums(self.type), case.cell_fit(self.type)
-        why = PUBLISHED if sums is None or fits is None else COSTLY * case.suppresses_cells
+        why = PUBLISHED if sums is None or fits is None else NOTHING * (not case.n_released)
         if why or sums is None:
             names = [column.name for column in self.choose_columns(case.schema)]
             return Findings(tuple(Figure("total_variation", None, name, why) for name in names))
         least = max(1, case.k * case.most_rows_of_a_person())
-        return self.describe(case.schema, fits, sums, least)
+        return self.describe(case.schema, fits, _complete(case, fits, sums), least)
 
     def describe(
         self,
         schema: Schema,
         fits: Mapping[str, ColumnFit],
-        sums: Mapping[str, CellSums],
+        masses: Mapping[str, Floats],
         least: int,
     ) -> Findings:
         """The findings on a release.
@@ -140,19 +145,19 @@ class Overview(CellMeasure):
         Args:
             schema: The columns.
             fits: By id: what was fitted to the whole table.
-            sums: What workers counted, by name.
+            masses: What was counted, by name.
             least: A number of rows that surely belong to at least k persons.
         """
         figures: list[Figure] = []
         series: list[Series] = []
         for column in self.choose_columns(schema):
-            unread = name_of(column.id, UNREAD) in sums
-            if unread or name_of(column.id, BEFORE) not in sums:
-                figures.append(Figure("total_variation", None, column.name, LEFT_OUT))
+            fit = fits.get(column.id)
+            if fit is None or name_of(column.id, UNREAD) in masses:
+                why = LEFT_OUT if fit is None else ODD
+                figures.append(Figure("total_variation", None, column.name, why))
                 continue
-            fit = fits[column.id]
-            before, after = (sums[name_of(column.id, name)].whole for name in (BEFORE, AFTER))
-            names = sums[name_of(column.id, NAMED)].whole if _has_names(fit) else None
+            before, after = (masses[name_of(column.id, name)] for name in (BEFORE, AFTER))
+            names = masses[name_of(column.id, NAMED)] if _has_names(fit) else None
             distance = np.abs(before / before.sum() - after / after.sum()).sum() / 2
             value = round(float(distance), N_DIGITS) + 0.0
             figures.append(Figure("total_variation", value, column.name))
@@ -163,23 +168,72 @@ class Overview(CellMeasure):
         return Findings(tuple(figures), tuple(series))
 
 
+def _complete(
+    case: "Case", fits: Mapping[str, ColumnFit], sums: Mapping[str, CellSums]
+) -> dict[str, Floats]:
+    """The masses of all columns by name. What workers counted is of all rows unless some were
+    suppressed, or a column was not with them: then the tables are read."""
+    masses = {name: each.whole for name, each in sums.items()}
+    seen = [id for id in fits if {name_of(id, n) for n in (BEFORE, UNREAD)} & masses.keys()]
+    lost = case.n_source != case.n_released
+    ids = [id for id in fits if lost or id not in seen]
+    if not ids:
+        return masses
+    for released in (False, True):
+        count = partial(_count_rows, fits, released=released)
+        masses |= case.fold(ids, count, _add_masses, released=released)
+    return masses
+
+
+def _count_rows(
+    fits: Mapping[str, ColumnFit], tables: Iterable[pa.Table], *, released: bool
+) -> States:
+    """The masses of columns in rows of the source, or of the release."""
+    found: dict[str, Floats] = {}
+    for table in tables:
+        for id in table.column_names:
+            try:
+                masses = _count_side(fits[id], as_one_array(table.column(id)), released)
+            except UNREADABLE:
+                masses = {UNREAD: np.zeros(1)}
+            for name, its in masses.items():
+                key = name_of(id, name)
+                found[key] = found[key] + its if key in found else its
+    return found
+
+
+def _add_masses(_: str, left: Floats, right: Floats) -> Floats:
+    return left + right
+
+
 def _has_names(fit: ColumnFit) -> bool:
     return fit.changes and not fit.axis.is_line
 
 
 def _count_column(column: ColumnFit, values: Any, cells: OriginalCells) -> dict[str, Floats]:
     """The masses of the bins of a column in a task, before and after."""
+    before = _count_side(column, values, False, cells.weight)
     if not column.changes:
-        masses = _count_values(column, values, cells.weight)
-        return {BEFORE: masses, AFTER: masses}
-    before = read_column(column.axis, values, released=False)
-    after = read_column(column.axis, cells.released[column.axis.id], released=True)
-    found = {
-        BEFORE: _masses(column, before, cells.weight.astype(np.float64)),
-        AFTER: _masses(column, after, cells.released_block.rows.astype(np.float64)),
-    }
-    if isinstance(after, CategoryShares):
-        found[NAMED] = _name_flags(column.axis, after.names)
+        return {**before, AFTER: before[BEFORE]}
+    rows = cells.released_block.rows
+    return {**before, **_count_side(column, cells.released[column.axis.id], True, rows)}
+
+
+def _count_side(
+    column: ColumnFit, values: Any, released: bool, weight: Ints | None = None
+) -> dict[str, Floats]:
+    """The masses of the bins of a column before or after, by name.
+
+    weight: int64[n]. The rows that each value stands for; None: 1.
+    """
+    side = AFTER if released else BEFORE
+    weight = np.ones(len(values), np.int64) if weight is None else weight
+    if not column.changes:
+        return {side: _count_values(column, values, weight)}
+    read = read_column(column.axis, values, released=released)
+    found = {side: _masses(column, read, weight.astype(np.float64))}
+    if released and isinstance(read, CategoryShares):
+        found[NAMED] = _name_flags(column.axis, read.names)
     return found
 
 
