@@ -117,6 +117,21 @@ class Encoding:
             raise BlockError("missing values that the scan did not see: the source has changed")
         return np.column_stack(columns)
 
+    def within(self, low: Floats, high: Floats) -> tuple[Floats, Floats]:
+        """float64[n] each. The ranks of the first and the last category in ranges of an ordinal
+        column of numbers; NaN for NaN. Ends need not be categories, since recoders round and limit
+        them. A range between two categories reaches to both."""
+        at, n = to_float(self.categories), self._n_present
+        precision = np.float32 if pa.types.is_float32(self.categories.type) else np.float64
+        # Ends that were texts may differ in the last bits.
+        near = [2 * np.spacing(np.abs(each).astype(precision)) for each in (low, high)]
+        first = np.searchsorted(at, low - near[0], side="left")
+        last = np.searchsorted(at, high + near[1], side="right") - 1
+        ends = np.minimum(first, last), np.maximum(first, last)
+        left, right = (np.clip(each, 0, n - 1).astype(np.float64) for each in ends)
+        absent = np.isnan(low) | np.isnan(high)
+        return np.where(absent, np.nan, left), np.where(absent, np.nan, right)
+
     def codes(self, values: pa.Array) -> Codes:
         """int32[n]. The codes of a nominal column."""
         codes: Codes = np.nan_to_num(self._ranks(values), nan=self._n_present).astype(np.int32)

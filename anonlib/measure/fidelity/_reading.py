@@ -3,7 +3,7 @@
 A value of the source is a single point. A released value may stand for several values:
 
 - An interval is uniform over the numbers in it, or over the categories of an ordinal column, both
-  ends included.
+  ends included. Rounded ends need not be categories: what is between them counts.
 - A set is uniform over its members; missing may be one of them.
 - A node of a hierarchy is uniform over the categories below it that the source has. The root of a
   nominal column includes missing values, if there are any.
@@ -192,11 +192,11 @@ def _interval(axis: Axis, values: Values) -> Spans | CategoryShares:
     if axis.is_line:
         ends = _number_ends(values)
         return Spans(axis.position(ends[0])[index], axis.position(ends[1])[index])
-    low, high = _category_ends(axis, values)
+    low, high, names = _category_ends(axis, values)
     size = axis.n_categories + 1
     pair, place = np.unique(low * size + high, return_inverse=True)
     low, high = np.divmod(pair, size)
-    return CategoryShares(place[index], size, np.union1d(low, high), _even(low, high + 1, size))
+    return CategoryShares(place[index], size, names, _even(low, high + 1, size))
 
 
 def _number_ends(values: Values) -> tuple[Floats, Floats]:
@@ -211,21 +211,28 @@ def _number_ends(values: Values) -> tuple[Floats, Floats]:
     return ends[0], ends[1]
 
 
-def _category_ends(axis: Axis, values: Values) -> tuple[Ints, Ints]:
-    """int64[n] each. The codes of the lower and upper ends of intervals of categories."""
+def _category_ends(axis: Axis, values: Values) -> tuple[Ints, Ints, Ints]:
+    """int64[n] twice: the codes of the first and the last category of intervals. Then the codes of
+    the categories that are ends."""
+    if is_number(axis.type):
+        return _categories_within(axis, *_number_ends(values))
     if not pa.types.is_string(values.type):
+        absent, categories = values.is_null(), axis.encoding.categories
         ends = [pc.struct_field(values, name) for name in ("lower", "upper")]
-        absent = values.is_null()
-        low, high = (
-            _codes(axis, pc.if_else(absent, None, each), axis.encoding.categories) for each in ends
-        )
-        return low, high
-    if pa.types.is_string(axis.type):
-        lists = sets(values)  # such intervals are JSON arrays of two, like sets
+        low, high = (_codes(axis, pc.if_else(absent, None, each), categories) for each in ends)
     else:
-        lists = pc.split_pattern(pc.utf8_slice_codeunits(values, 1, -1), ", ")
-    low, high = (_codes(axis, pc.list_element(lists, i), axis.texts) for i in range(2))
-    return low, high
+        lists = sets(values)  # such intervals are JSON arrays of two, like sets
+        low, high = (_codes(axis, pc.list_element(lists, i), axis.texts) for i in range(2))
+    return low, high, np.union1d(low, high)
+
+
+def _categories_within(axis: Axis, lower: Floats, upper: Floats) -> tuple[Ints, Ints, Ints]:
+    """`_category_ends` of numbers."""
+    n, at = axis.n_categories, np.append(to_float(axis.encoding.categories), np.nan)
+    ranks = axis.encoding.within(lower, upper)
+    low, high = (np.where(np.isnan(each), n, each).astype(np.int64) for each in ranks)
+    named = low[(at[low] == lower) | (low == n)], high[at[high] == upper]
+    return low, high, np.union1d(*named)
 
 
 def _set(axis: Axis, values: Values) -> CategoryShares:

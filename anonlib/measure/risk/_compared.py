@@ -29,8 +29,9 @@ def match_column(
     """Makes a column of an attack: the distances between original and released values.
 
     Values of continuous columns and ranks of ordinal columns are standardized. Intervals and
-    ordinal sets count as ranges; an end at the recoder's `bottom` or `top` is infinite. In nominal
-    columns, released values are values, sets, shares or nodes.
+    ordinal sets count as ranges, intervals of ordinal numbers as those of the categories in them.
+    An end at the recoder's `bottom` or `top` is infinite. In nominal columns, released values are
+    values, sets, shares or nodes.
 
     Args:
         column: The column.
@@ -93,8 +94,9 @@ def match_plain(column: Column, original: Values, released: Values) -> MatchedCo
 
 def _spans(column: Column, encoding: Encoding, original: Values, released: Values) -> MatchedColumn:
     lower, upper = find_ends(column, encoding, released)
-    low, blank = _numbers(encoding, lower)
-    high, _ = _numbers(encoding, upper)
+    first, last = _find_categories(column, encoding, lower, upper)
+    low, blank = _numbers(encoding, first)
+    high, _ = _numbers(encoding, last)
     if isinstance(column.recoder, Interval) and is_number(column.type):
         ends = column.recoder.open_ends(to_float(lower), to_float(upper), column.type)
         low, high = (np.where(np.isinf(e), e, at) for e, at in zip(ends, (low, high), strict=True))
@@ -102,6 +104,19 @@ def _spans(column: Column, encoding: Encoding, original: Values, released: Value
     value, absent = _numbers(encoding, original)
     ends = spans[:, 0].copy(), spans[:, 1].copy()
     return MatchedColumn(SpanDistances(value, absent, *ends, spans[:, 2] > 0), place.ravel())
+
+
+def _find_categories(
+    column: Column, encoding: Encoding, lower: Values, upper: Values
+) -> tuple[Values, Values]:
+    """The first and the last category of ordinal ranges of numbers; the ends of others."""
+    if column.scale is not Scale.ORDINAL or not is_number(column.type):
+        return lower, upper
+    assert encoding.categories is not None
+    ranks = encoding.within(to_float(lower), to_float(upper))
+    places = (pa.array(each, from_pandas=True).cast(pa.int64()) for each in ranks)
+    first, last = map(encoding.categories.take, places)
+    return first, last
 
 
 def _numbers(encoding: Encoding, values: Values) -> tuple[Floats, Bools]:
