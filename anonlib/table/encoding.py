@@ -121,6 +121,7 @@ class Encoding:
         """float64[n] each. The ranks of the first and the last category in ranges of an ordinal
         column of numbers; NaN for NaN. Ends need not be categories, since recoders round and limit
         them. A range between two categories reaches to both."""
+        assert self.categories is not None
         at, n = to_float(self.categories), self._n_present
         precision = np.float32 if pa.types.is_float32(self.categories.type) else np.float64
         # Ends that were texts may differ in the last bits.

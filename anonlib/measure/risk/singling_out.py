@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 COUNTS = "counts"
 #: Released rows that predicates are built from.
 MOST_ROWS = 20_000
-#: Predicates that are tried on the release, for each that is wanted.
+#: Predicates that an attack tries on the release.
 TRIES = 2
 
 
@@ -48,10 +48,13 @@ class SinglingOut(AttackMeasure):
       released row. For a single released number: the value is it or farther from the median.
 
     A person has a released value if theirs is in the interval or the set, or below the node. A
-    released row has it if all that the row stands for is in it. Attempts that find no predicate for
-    one released row fail: `attempts` is what was tried, not what was found. The control asks the
-    same predicates of the persons held out. These are fewer, so successes are extrapolated to as
-    many persons (see `_extrapolation.py`).
+    released row has it if all that the row stands for is in it. An attack tries TRIES predicates,
+    and those that hold for one released row are shared out, one to an attack: an attack without one
+    fails. Where fewer predicates can be built than all attacks would try, fewer attacks are made:
+    so rates by different `attempts` can be compared. Anonymeter counts the attacks that it can't
+    make as failures, and warns that this understates the risk. The control asks the same
+    predicates of the persons held out. These are fewer, so successes are extrapolated to as many
+    persons (see `_extrapolation.py`).
 
     Pseudonyms and nested columns are left out. With a `unit`, several rows of one person are one.
     Cost: two passes over the release and one over the source.
@@ -77,14 +80,15 @@ class SinglingOut(AttackMeasure):
         random = np.random.default_rng(case.seed)
         tried = self._single(known, random), self._several(known, rows.num_rows, random)
         found, n_tried = _find_single(tables, columns, tried)
-        kept = [each[: self.attempts] for each in found]
+        n_attacks = [min(self.attempts, -(-n // TRIES)) for n in n_tried]
+        kept = [each[:n] for each, n in zip(found, n_attacks, strict=True)]
         counts = _count_persons(tables, Predicates(columns, tuple(chain(*kept))))
         cuts = np.cumsum([len(each) for each in kept])[:-1]
         figures: list[Figure] = []
         for kind, n, its, *persons in zip(
-            KINDS, n_tried, found, *(np.split(each, cuts) for each in counts[:2]), strict=True
+            KINDS, n_attacks, found, *(np.split(each, cuts) for each in counts[:2]), strict=True
         ):
-            attempts = _compare(min(self.attempts, n), persons[0], persons[1], *counts[2:])
+            attempts = _compare(n, persons[0], persons[1], *counts[2:])
             figures += attempts.figures(kind, f"{len(its)} predicates hold for one released row")
         return Findings(tuple(figures))
 
@@ -105,7 +109,7 @@ class SinglingOut(AttackMeasure):
     ) -> list[Conjunction]:
         """Predicates on several columns of rows, all different, drawn at random."""
         n, n_columns = TRIES * self.attempts, min(self.columns or len(known), len(known))
-        rows = random.integers(n_rows, size=n) if n < n_rows else np.arange(n_rows)
+        rows = random.permutation(n_rows)[:n]
         order = random.random((len(rows), len(known))).argsort(axis=1)[:, :n_columns]
         opened = [
             [_open(region, median) for region in its.regions(rows)]
