@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from anonlib.config.model import Config
 from anonlib.config.reading import parse
 from anonlib.config.resolve import resolve
 from anonlib.errors import Problem
@@ -36,10 +37,9 @@ def frame() -> pd.DataFrame:
     )
 
 
-def found(data: pd.DataFrame | pa.Table, *models: dict[str, Any], **changes: Any) -> list[Problem]:
-    """The problems of a table. The changes are those of the config."""
-    table = data if isinstance(data, pa.Table) else pa.Table.from_pandas(data, preserve_index=False)
-    config = parse(
+def config_of(*models: dict[str, Any], **changes: Any) -> Config:
+    """The config of `frame`: `attributes` and `privacy` are added to."""
+    return parse(
         {
             "source": {"format": "dataframe"},
             "attributes": {
@@ -61,6 +61,12 @@ def found(data: pd.DataFrame | pa.Table, *models: dict[str, Any], **changes: Any
             **changes,
         }
     )
+
+
+def found(data: pd.DataFrame | pa.Table, *models: dict[str, Any], **changes: Any) -> list[Problem]:
+    """The problems of a table. The changes are those of the config."""
+    table = data if isinstance(data, pa.Table) else pa.Table.from_pandas(data, preserve_index=False)
+    config = config_of(*models, **changes)
     schema = resolve(config, [Field(f.name, str(f.type), f.type) for f in table.schema])
     by_id = table.rename_columns([f"c{i}" for i in range(table.num_columns)])
     return find_problems(by_id, schema, config)
