@@ -1,15 +1,19 @@
 """What a release promises, and which promises are stronger."""
 
 import itertools
+import json
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anonlib.config.reading import parse
+from anonlib.config.resolve import resolve
 from anonlib.errors import InputError
 from anonlib.privacy import CellCounts, PrivacyModel, SparseCounts
 from anonlib.privacy.alpha_k import AlphaK
@@ -20,8 +24,16 @@ from anonlib.privacy.l_diversity import LDiversity
 from anonlib.privacy.p_sensitive import PSensitive
 from anonlib.privacy.shares import reference_of
 from anonlib.privacy.t_closeness import TCloseness
-from anonlib.run.promise import DECLARED, Promise, make_promise
-from anonlib.table.schema import Schema
+from anonlib.run.promise import (
+    DECLARED,
+    Promise,
+    describe_change,
+    find_promise,
+    make_promise,
+    require_kept,
+)
+from anonlib.run.publish import Commit
+from anonlib.table.schema import Field, Schema
 
 MODELS: list[PrivacyModel] = [
     *(KAnonymity(k=k) for k in (2, 5, 10)),
@@ -143,6 +155,164 @@ def test_record_and_back() -> None:
         content = {key: value for key, value in FIRST.to_dict().items() if key != name}
         with pytest.raises(InputError, match="damaged"):
             Promise.from_dict(content)
+
+
+# --- what a table promises
+
+
+ROOT, RECORD = "file:/out/people", "file:/out/people.private/one.json"
+
+
+class Records:
+    """The folder of the private records, with that of the run `one` if there is a text."""
+
+    root = RECORD.rpartition("/")[0]
+
+    def __init__(self, text: str | None):
+        self._files = {} if text is None else {RECORD: text}
+
+    def exists(self, path: str) -> bool:
+        return path in self._files
+
+    def read(self, path: str) -> str:
+        return self._files[path]
+
+
+def manifest_of(promise: Promise, run_id: str = "one") -> str:
+    return json.dumps({"promise_sha256": promise.digest, "run_id": run_id})
+
+
+def record_of(promise: Promise) -> str:
+    return json.dumps({"promise": promise.to_dict()})
+
+
+def table(*logged: str, manifest: str = "") -> Any:
+    """A table: the manifests that its log has, newest first, and the one beside it."""
+    commits = [Commit(9 - i, "any", "Append", text) for i, text in enumerate(logged)]
+    return SimpleNamespace(path=ROOT, commits=lambda: commits, manifest=lambda: manifest)
+
+
+def records(text: str | None) -> Any:
+    return Records(text)
+
+
+OTHER = replace(FIRST, models=FIRST.models[:1])
+
+
+def test_the_log_counts_and_not_the_manifest() -> None:
+    """Anybody who may write there can edit the file beside the table."""
+    there = table(manifest_of(FIRST), manifest_of(OTHER), manifest=manifest_of(OTHER, "two"))
+    forgotten = table(manifest=manifest_of(FIRST))
+    for each in (there, forgotten):
+        digest, promise = find_promise(each, records(record_of(FIRST)))
+        assert promise is not None
+        assert digest == promise.digest == FIRST.digest
+        assert find_promise(each, records(None)) == (FIRST.digest, None)
+
+
+@pytest.mark.parametrize("text", ["", "no JSON", "[]", "{}", '{"run_id": "one"}'])
+def test_a_manifest_that_does_not_say(text: str) -> None:
+    for there in (table(text), table(manifest=text)):
+        with pytest.raises(InputError, match=f"^release.path: the manifest of {ROOT} does not say"):
+            find_promise(there, records(record_of(FIRST)))
+
+
+@pytest.mark.parametrize("text", ["", "no JSON", "[]", "{}", '{"promise": 1}'])
+def test_a_record_that_is_damaged(text: str) -> None:
+    with pytest.raises(InputError, match="damaged"):
+        find_promise(table(manifest_of(FIRST)), records(text))
+
+
+def test_a_record_of_another_promise() -> None:
+    said = f"^release.record: the promise in {RECORD} is not that in the manifest of {ROOT}: "
+    there, edited = table(manifest_of(FIRST)), records(record_of(OTHER))
+    with pytest.raises(InputError, match=said):
+        find_promise(there, edited)
+    for promise in (FIRST, OTHER):
+        with pytest.raises(InputError, match=said):
+            require_kept(promise, there, edited)
+
+
+def test_a_promise_that_is_kept() -> None:
+    there = table(manifest_of(FIRST))
+    for change in STRONGER:
+        require_kept(replace(FIRST, **change), there, records(record_of(FIRST)))
+    require_kept(FIRST, there, records(None))
+
+
+def test_a_promise_that_is_not_kept() -> None:
+    there, known = table(manifest_of(FIRST)), records(record_of(FIRST))
+    for change in WEAKER:
+        with pytest.raises(InputError, match=r"; a batch may only strengthen it$"):
+            require_kept(replace(FIRST, **change), there, known)
+    weak = replace(FIRST, models=(KAnonymity(k=2),))
+    with pytest.raises(InputError) as caught:
+        require_kept(weak, there, known)
+    lacking = "was promised, and no model of this config implies it"
+    assert str(caught.value) == (
+        f"release.path: the table at {ROOT} promises more than this config: "
+        f"k_anonymity k=10 {lacking}; l_diversity l=3 attribute=s kind=distinct {lacking}; "
+        "a batch may only strengthen it"
+    )
+
+
+def test_without_the_record_no_other_promise_is_known() -> None:
+    """A stronger one neither."""
+    for change in (*STRONGER[1:], *WEAKER):
+        with pytest.raises(InputError, match=f"its private record is not in {Records.root}, so "):
+            require_kept(replace(FIRST, **change), table(manifest_of(FIRST)), records(None))
+
+
+def test_what_a_replaced_table_promised() -> None:
+    there, known = table(manifest_of(FIRST)), records(record_of(FIRST))
+    assert [*describe_change(FIRST, there, known)] == []
+    assert [*describe_change(FIRST, there, records(None))] == []
+    (text,) = describe_change(OTHER, there, known)
+    assert text.startswith("the replaced table promised more: l_diversity l=3 attribute=s ")
+    unknown = "the replaced table promised something else; its private record was not found"
+    assert [*describe_change(OTHER, there, records(None))] == [unknown]
+    assert [*describe_change(FIRST, table(""), known)] == [
+        "what the replaced table promised is unknown"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({}, None),
+        ({"recode": {"columns": {"wage": "median"}}}, "quasi_identifier median now"),
+        (
+            {"recode": {"columns": {"wage": {"type": "centroid", "restore_variance": True}}}},
+            "quasi_identifier centroid keep_type=true restore_variance=true now",
+        ),
+        (
+            {"attributes": {"wage": {"role": "quasi_identifier", "scale": "ordinal"}}},
+            "quasi_identifier median now",
+        ),
+        ({"attributes": {"wage": {"role": "insensitive"}}}, "insensitive now"),
+        ({"attributes": {"wage": {"role": "drop"}}}, "not released now"),
+    ],
+)
+def test_columns_are_promised(changes: dict[str, Any], said: str | None) -> None:
+    def promise(**changes: Any) -> Promise:
+        wage = {"role": "quasi_identifier", "scale": "continuous"}
+        config = parse(
+            {
+                "source": {"format": "dataframe"},
+                "one_row_per_person": True,
+                "privacy": {"models": [{"type": "k_anonymity", "k": 20}]},
+                "release": {"path": "out/people"},
+                **changes,
+                "attributes": {"wage": wage, "age": wage, **changes.get("attributes", {})},
+            }
+        )
+        fields = [Field(name, "int", pa.int32()) for name in ("wage", "age")]
+        return make_promise(config, resolve(config, fields))
+
+    found = [*promise(**changes).weaknesses(promise())]
+    centroid = "quasi_identifier centroid keep_type=true restore_variance=false"
+    expected = f"column wage was {centroid}, and is {said}"
+    assert found == ([] if said is None else [expected])
 
 
 def _promise(*rules: dict[str, Any]) -> Promise:
