@@ -2,6 +2,7 @@
 
 from dataclasses import fields
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -130,7 +131,7 @@ def test_it_finds_what_spark_finds(spark: SparkSession, monkeypatch: pytest.Monk
 
 
 def test_it_refuses_what_spark_refuses(
-    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     table = people()
     rich = table.set_column(11, "label", pa.array([f"{i % 5}!" for i in range(400)]))
@@ -143,10 +144,23 @@ def test_it_refuses_what_spark_refuses(
     endless = table.set_column(1, "gain", gain)
     # Spark does not go on to orders where it would collect too much.
     unlisted = {"attributes.size.order"}
+    ills = {"role": "sensitive", "order": ["Ill 0", "Ill 1"]}
+    (tmp_path / "dose.csv").write_text("0;*\n1;*\n")
+    doses = {"role": "sensitive", "hierarchy": str(tmp_path / "dose.csv")}
+    distances = [
+        {"type": "t_closeness", "t": 0.9, "attribute": name, "distance": distance}
+        for name, distance in (("illness", "ordered"), ("dose", "hierarchical"))
+    ]
+    lacking = config(
+        attributes={"illness": ills, "dose": doses},
+        privacy={"models": [{"type": "k_anonymity", "k": 4}, *distances]},
+    )
+    places = {"attributes.illness.order", "attributes.dose.hierarchy"}
     cases: list[tuple[pa.Table, Any, set[str], set[str]]] = [
         (rich, config(), RICH, set()),
         (table, config(**many), {"column age"}, unlisted),
         (endless, config(**many), {"column age", "column gain"}, unlisted),
+        (table, lacking, places, set()),
     ]
     for rows, chosen, both_say, memory_says in cases:
         its, here = both(spark, monkeypatch, rows, chosen)

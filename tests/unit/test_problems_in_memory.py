@@ -129,7 +129,8 @@ class TestValues:
         assert [problem.where for problem in problems] == (
             [] if n_listed == 5 else ["attributes.ill.hierarchy"]
         )
-        assert all("lacks 2 of the distinct values" in problem.text for problem in problems)
+        text = "lacks 2 of the distinct values that the column has; add them"
+        assert all(problem.text.startswith(text) for problem in problems)
 
 
 class TestModels:
@@ -187,6 +188,19 @@ class TestModels:
         model = {"type": "alpha_k", "alpha": alpha, "attribute": "ill"}
         problems = found(rows, model, unit=["id"], one_row_per_person=False)
         assert len(problems) == (not holds)
+
+    def test_all_that_do_not_hold(self) -> None:
+        """Too few values, also for a model of their distribution, hide no other model."""
+        problems = found(
+            frame(),
+            {"type": "alpha_k", "alpha": 0.001, "attribute": "ill"},
+            {"type": "l_diversity", "l": 5, "kind": "entropy", "attribute": "label"},
+        )
+        assert problems == [
+            Problem("privacy.models.alpha_k", f"asks for 1000 rows; the source has {N}"),
+            Problem("privacy.models.alpha_k", "asks for 1000 values; column ill has 5"),
+            Problem("privacy.models.l_diversity", "asks for 5 values; column label has 2"),
+        ]
 
     def test_a_model_for_each_sensitive_column(self) -> None:
         problems = found(frame(), {"type": "l_diversity", "l": 4})
