@@ -1,6 +1,6 @@
 """Stages a release: plans it, anonymizes the rows and writes them."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 from math import ceil
@@ -158,16 +158,10 @@ def _write(
     spark, names = rows.sparkSession, place.names
     own = {c: tuple(map(registry.spec, models)) for c, models in plan.own.items()}
     task = replace(task, own=own, values=plan.values)
-    cores = count_cores(spark)
-    wanted = count_files(plan.n_rows, release.rows_per_file, cores)
+    wanted = count_files(plan.n_rows, release.rows_per_file, count_cores(spark))
     n_files = min(wanted, plan.most_files)
-    is_dealt = (
-        release.order == "file"
-        and not release.partition_by
-        and n_files * release.rows_per_file >= plan.n_rows
-        and n_files <= (how.partitions or n_files)
-    )
-    is_release = is_dealt and {*task.output.names} == {*names}
+    is_dealt = may_deal(plan.n_rows, n_files, release, how)
+    is_release = is_dealt and tells_nothing_private(task.output, names)
     # As many for each file.
     n_tasks = n_files * ceil(plan.n_rows / ROWS_PER_TASK / n_files) if is_dealt else None
     with hear_tasks(spark) as totals, fit_batches(spark, row_bytes):
@@ -187,6 +181,27 @@ def _write(
         files = write_files(spark, place.folder, named, place.run_id)
     staged = files.read(frame.schema)
     return Staging(plan, task, staged, tuple(totals.value), files, is_dealt, is_release)
+
+
+def may_deal(n_rows: int, n_files: int, release: ReleaseSection, how: SparkSection) -> bool:
+    """Whether rows may be dealt to files that each have whole cells.
+
+    Args:
+        n_rows: The rows.
+        n_files: As many files as are wanted, or as the plan can fill with whole cells.
+        release: The section of the config on the target: its files are laid out by nothing else,
+            and have no more rows than are asked for.
+        how: The section of the config on Spark: its tasks write as many files.
+    """
+    laid_out = release.order == "file" and not release.partition_by
+    enough = n_files * release.rows_per_file >= n_rows
+    return laid_out and enough and n_files <= (how.partitions or n_files)
+
+
+def tells_nothing_private(output: pa.Schema, names: Iterable[str]) -> bool:
+    """Whether what tasks tell of a row are the released columns, with these ids, and nothing
+    else."""
+    return {*output.names} == {*names}
 
 
 def _mark(rows: DataFrame, schema: Schema, seed: int, n_rows: int, marks: Marks) -> DataFrame:

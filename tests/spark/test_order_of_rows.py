@@ -151,23 +151,12 @@ def changed(config: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in merged.items() if value is not None}
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"release": {"order": "table"}},
-        {"release": {"partition_by": ["illness"]}},
-        {"release": {"rows_per_file": 1000}, "partition": {"max_rows": 1000}},
-    ],
-    ids="-".join,
-)
 def test_files_that_can_not_be_the_release(
-    shell: Shell,
-    spark: SparkSession,
-    source: dict[str, Any],
-    changes: dict[str, Any],
-    monkeypatch: pytest.MonkeyPatch,
+    shell: Shell, spark: SparkSession, source: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where files are laid out otherwise, or would have few blocks, all rows are dealt anew."""
+    """Where files would have few blocks, all rows are dealt anew, and so they are wherever
+    `may_deal` says no: `tests/unit/test_staging.py`."""
+    changes = {"release": {"rows_per_file": 1000}, "partition": {"max_rows": 1000}}
     config = changed(source, changes)
     orders = Counter[str]()
     whole = publish.order_in_table
@@ -183,25 +172,16 @@ def test_files_that_can_not_be_the_release(
     assert {*rows.columns} <= {"wage", "city", "illness", "position"}
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"privacy": {"suppress": "costliest", "suppression_limit": 0.01}},
-        {"one_row_per_person": None, "unit": ["name"]},
-        {"partition": {"steps": [{"type": "controller", "column": "city"}]}},
-    ],
-    ids=["costs", "persons", "controllers"],
-)
 def test_files_with_private_columns(
     shell: Shell,
     spark: SparkSession,
     source: dict[str, Any],
-    changes: dict[str, Any],
     audits: list[bool],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Where tasks tell more than the release, each file is written again without that: with the
-    same rows in the same order, and so with whole classes."""
+    same rows in the same order, and so with whole classes. `tests/unit/test_staging.py` has what
+    tasks tell."""
     staged: list[pd.DataFrame] = []
     write = publish.write_files
 
@@ -220,6 +200,10 @@ def test_files_with_private_columns(
     monkeypatch.setattr(staging, "write_files", note_files)
     monkeypatch.setattr(publish, "write_files", note)
     monkeypatch.setattr(publish.Target, "_order", None)  # it would deal the rows anew
+    changes = {
+        "privacy": {"suppress": "costliest", "suppression_limit": 0.01},
+        "partition": {"steps": [{"type": "controller", "column": "city"}]},
+    }
     assert shell.release(changed(source, changes)).code == 0
     assert audits == [True]
     released = files_of(spark, source["release"]["path"])

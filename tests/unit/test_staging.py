@@ -1,0 +1,75 @@
+"""Which files can be the release as they are."""
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from anonlib.config.model import ReleaseSection, SparkSection
+from anonlib.config.reading import parse
+from anonlib.config.resolve import resolve
+from anonlib.run.staging import may_deal, tells_nothing_private
+from anonlib.table.columns import CONTROLLER, COST, HELD, LINK, TOKEN
+from anonlib.table.schema import Field
+from anonlib.worker.setup import output_schema
+
+
+@pytest.mark.parametrize(
+    ("release", "spark", "n_files", "expected"),
+    [
+        ({}, {}, 2, True),
+        ({}, {}, 1, True),
+        ({"order": "table"}, {}, 2, False),
+        ({"partition_by": ["illness"]}, {}, 2, False),
+        ({"rows_per_file": 1000}, {}, 2, True),
+        ({"rows_per_file": 1999}, {}, 1, False),
+        ({"rows_per_file": 2000}, {}, 1, True),
+        ({}, {"partitions": 1}, 2, False),
+        ({}, {"partitions": 2}, 2, True),
+        ({}, {"partitions": 3}, 2, True),
+    ],
+)
+def test_files_of_whole_cells(
+    release: dict[str, Any], spark: dict[str, Any], n_files: int, expected: bool
+) -> None:
+    """2000 rows. With blocks for a single file only, one that has too many rows is none."""
+    section = ReleaseSection(path="out", **release)
+    assert may_deal(2000, n_files, section, SparkSection(**spark)) is expected
+
+
+@pytest.mark.parametrize(
+    ("config", "marks", "private"),
+    [
+        ({}, {}, []),
+        ({}, {"costs": True}, [COST]),
+        ({}, {"pairs": True}, [LINK]),
+        ({}, {"marks_held_out": True}, [HELD]),
+        ({"unit": ["name"], "one_row_per_person": False}, {}, [TOKEN]),
+        ({"partition": {"steps": [{"type": "controller", "column": "city"}]}}, {}, [CONTROLLER]),
+    ],
+    ids=str,
+)
+def test_private_columns(
+    config: dict[str, Any], marks: dict[str, bool], private: list[str]
+) -> None:
+    """What tasks tell beside the release is never in it."""
+    given = {
+        "source": {"format": "dataframe"},
+        "attributes": {
+            "name": {"role": "identifier"},
+            "wage": {"role": "quasi_identifier", "scale": "continuous"},
+            "city": {"role": "drop"},
+            "illness": {"role": "sensitive"},
+        },
+        "one_row_per_person": True,
+        "privacy": {"models": [{"type": "k_anonymity", "k": 3}]},
+        "release": {"path": "out"},
+        **config,
+    }
+    texts = [Field(name, "string", pa.string()) for name in ("name", "city", "illness")]
+    fields = [*texts, Field("wage", "int", pa.int32())]
+    schema = resolve(parse(given), fields)
+    released = [column.id for column in schema.released]
+    output = output_schema(schema, **marks)
+    assert output.names == [*released, *private]
+    assert tells_nothing_private(output, released) is (not private)
