@@ -46,57 +46,48 @@ def config_of(path: Path, **changes: Any) -> dict[str, Any]:
     }
 
 
+OTHER_CASE = ["Ana", "ANA", "ana ", "aNa", "B\u00e9", "BE\u0301", "b\u00e9", "be\u0301 "]
+OTHER_BLANKS = ["Ana", "Ana ", "\tAna", "\ufeffA\u200bna\u00a0"]
+OTHER_BLANKS += ["B\u00e9", "Be\u0301", " B\u00e9", "Be\u0301 "]
 #: Eight rows of two persons, in forms that are no others by this collation.
-FORMS = [
-    (
-        "UTF8_BINARY",
-        False,
-        [
-            "Ana",
-            "Ana ",
-            "\tAna",
-            "\ufeffA\u200bna\u00a0",
-            "B\u00e9",
-            "Be\u0301",
-            " B\u00e9",
-            "Be\u0301 ",
-        ],
-    ),
-    (
-        "UTF8_LCASE",
-        False,
-        ["Ana", "ANA", "ana ", "aNa", "B\u00e9", "BE\u0301", "b\u00e9", "be\u0301 "],
-    ),
-    (
-        "UNICODE_CI",
-        False,
-        ["Ana", "ANA", "ana ", "aNa", "B\u00e9", "BE\u0301", "b\u00e9", "be\u0301 "],
-    ),
-    (
-        "UTF8_BINARY",
-        True,
-        ["Ana", "ANA", "ana ", "aNa", "B\u00e9", "BE\u0301", "b\u00e9", "be\u0301 "],
-    ),
-]
+FORMS = {
+    "UTF8_BINARY": OTHER_BLANKS,
+    "UTF8_LCASE": OTHER_CASE,
+    "UNICODE_CI": OTHER_CASE,
+}
 
 
-@pytest.mark.parametrize(("collation", "fold_case", "ids"), FORMS)
-def test_unit(
-    spark: SparkSession, tmp_path: Path, collation: str, fold_case: bool, ids: list[str]
-) -> None:
-    """Two persons in eight rows are no four."""
-    given = config_of(tmp_path, person={"fold_case": fold_case})
+def test_forms(spark: SparkSession) -> None:
+    """Each is one person, whichever column of a source it is in."""
+    forms = [(*each, False) for each in FORMS.items()] + [("UTF8_BINARY", OTHER_CASE, True)]
+    for collation, ids, fold_case in forms:
+        frame = frame_of(spark, ids, collation)
+        type_name = dict(frame.dtypes)["id"]
+        rows = frame.select(canonical_identity(F.col("id"), type_name, fold_case)).collect()
+        found = [row[0] for row in rows]
+        assert len({*found[:4]}) == len({*found[4:]}) == 1, collation
+        assert found[0] != found[4]
+
+
+def test_unit(spark: SparkSession, tmp_path: Path) -> None:
+    """Two persons in eight rows are no four, by columns of every collation."""
+    frame = frame_of(spark, OTHER_BLANKS)
+    for collation in ("UTF8_LCASE", "UNICODE_CI"):
+        texts = F.array(*map(F.lit, OTHER_CASE))
+        column = F.element_at(texts, (F.col("age") + 1).cast("int"))
+        frame = frame.withColumn(collation, F.collate(column, collation))
+    given = config_of(tmp_path, unit=["id", "UTF8_LCASE", "UNICODE_CI"])
+    given["attributes"] |= {name: {"role": "identifier"} for name in given["unit"]}
     with pytest.raises(InfeasibleError, match="asks for 4 persons; there are 2"):
-        scan_of(spark, given, frame_of(spark, ids, collation))
+        scan_of(spark, given, frame)
 
 
-@pytest.mark.parametrize(("collation", "fold_case", "ids"), FORMS)
-def test_unique_identifier(
-    spark: SparkSession, tmp_path: Path, collation: str, fold_case: bool, ids: list[str]
-) -> None:
+@pytest.mark.parametrize("fold_case", [False, True])
+def test_unique_identifier(spark: SparkSession, tmp_path: Path, *, fold_case: bool) -> None:
     given = config_of(tmp_path, unit=[], one_row_per_person="id", person={"fold_case": fold_case})
+    frame = frame_of(spark, OTHER_CASE, "UTF8_BINARY" if fold_case else "UNICODE_CI")
     with pytest.raises(InfeasibleError, match="column id repeats") as caught:
-        scan_of(spark, given, frame_of(spark, ids, collation))
+        scan_of(spark, given, frame)
     assert "Ana" not in str(caught.value)
 
 

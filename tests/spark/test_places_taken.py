@@ -1,9 +1,5 @@
-"""What is in the way of a run: a damaged log, the manifest's place taken, no Java. The error names
-it."""
+"""What is in the way of a run: a damaged log, the manifest's place taken. The error names it."""
 
-import os
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -83,38 +79,6 @@ def test_the_manifests_place(shell: Shell, place: Path, *, file: bool) -> None:
     assert wanted in str(error.value)
     log = (place / "out" / "table" / "_delta_log").glob("*.json")
     assert len([*log]) == 1
-
-
-@pytest.mark.parametrize(
-    ("script", "said"),
-    [
-        (None, "there is no java on PATH, and JAVA_HOME is not set"),
-        ("exit 1", "bin/java does not run"),
-        ("echo 'openjdk version \"11.0.2\" 2019-01-15' >&2", "bin/java is Java 11"),
-        ("echo 'java version \"1.8.0_292\"' >&2", "bin/java is Java 8"),
-    ],
-)
-def test_no_java(tmp_path: Path, script: str | None, said: str) -> None:
-    """In a process of its own, which has no JVM."""
-    code = (
-        "from anonlib.errors import ConfigError, InfeasibleError, InputError\n"
-        "from anonlib.spark.java import require_java\n"
-        "try:\n    require_java()\nexcept InputError as error:\n    print(error)\n"
-    )
-    environment = {name: text for name, text in os.environ.items() if name != "JAVA_HOME"}
-    environment["PATH"] = str(tmp_path)
-    if script is not None:
-        (tmp_path / "bin").mkdir()
-        java = tmp_path / "bin" / "java"
-        java.write_text(f"#!/bin/sh\n{script}\n")
-        java.chmod(0o755)
-        environment["JAVA_HOME"] = str(tmp_path)
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=True
-    )
-    assert done.stdout.startswith("no Java 17 found: ")
-    assert said in done.stdout
-    assert "apt-get install default-jre-headless" in done.stdout
 
 
 def test_a_check_tells_what_release_would_refuse(
