@@ -103,12 +103,11 @@ def test_spec_and_columns_must_fit(
     assert (report.n_classes == 2) == counted
 
 
-@pytest.mark.parametrize("l", [2, 3])
-def test_parts_are_judged_as_if_each_were_alone(spark: SparkSession, l: int) -> None:  # noqa: E741 (the name in the literature)
+def test_parts_are_judged_as_if_each_were_alone(spark: SparkSession) -> None:
     """In the pass over the table: by the models' sketches, which are merged for the table."""
     dealt = [(f"{n % 4}", n // 4 % 5, n % 7, n // 4 % 3, n % 5 // 2) for n in range(96)]
     rows = spark.createDataFrame(dealt, "zip string, illness int, job int, file int, owner int")
-    diverse = tuple(LDiversity(l=l, attribute=name) for name in ("illness", "job"))
+    diverse = [LDiversity(l=n, attribute=name) for n in (2, 3) for name in ("illness", "job")]
     models: tuple[PrivacyModel, ...] = (KAnonymity(k=5), *diverse)
     spec = AuditSpec(
         ("zip", "illness", "job"), ("zip",), models, joint=("illness", "job"), private=("person",)

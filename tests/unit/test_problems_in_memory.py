@@ -189,6 +189,15 @@ class TestModels:
         problems = found(rows, model, unit=["id"], one_row_per_person=False)
         assert len(problems) == (not holds)
 
+    def test_a_person_with_most_rows(self) -> None:
+        """Three of four persons are ill; by rows the illness has a share of a half."""
+        rows = frame()
+        rows["id"] = [f"p{i % 3}" if i < 30 else "p3" for i in range(N)]
+        rows["ill"] = ["ill" if i < 30 else "ab"[i % 2] for i in range(N)]
+        model = {"type": "alpha_k", "alpha": 0.5, "attribute": "ill"}
+        (problem,) = found(rows, model, unit=["id"], one_row_per_person=False)
+        assert problem.where == "privacy.models.alpha_k"
+
     def test_all_that_do_not_hold(self) -> None:
         """Too few values, also for a model of their distribution, hide no other model."""
         problems = found(
