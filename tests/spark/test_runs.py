@@ -168,7 +168,7 @@ def test_runs_that_follow(released: Released, shell: Shell, spark: SparkSession)
     assert listed.code == 0
     lines = listed.out.splitlines()
     assert max(map(len, lines)) <= 80
-    assert [line for line in lines if "r1" in line or "r2" in line or "r3" in line]
+    assert all(any(run_id in line for line in lines) for run_id in ("r1", "r2", "r3"))
     targets = [line for line in lines if line.startswith("/")]
     assert targets == [elsewhere, str(released.folder / "out" / "table"), "/other"]
     only = json.loads(shell("runs", released.runs, "--json", "--target", elsewhere).out)
