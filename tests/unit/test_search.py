@@ -2,6 +2,7 @@
 
 from collections import Counter
 from dataclasses import replace
+from hashlib import sha256
 from typing import Any, ClassVar
 
 import numpy as np
@@ -66,7 +67,7 @@ def counted(table: pa.Table) -> pa.Table:
     keyed = Counter(zip(tuples, table.column("c3").to_pylist(), strict=True))
     found = [
         {"c0": t[0], "c1": t[1], "c2": t[2], "c3": s, TUPLE: number[t], CHECK: -number[t],
-         HASH: hash((number[t], s)) % 2**60, COUNT: n}
+         HASH: int(sha256(f"{number[t]} {s}".encode()).hexdigest()[:15], 16), COUNT: n}
         for (t, s), n in keyed.items()
     ]  # fmt: skip
     return pa.Table.from_pylist(found)
