@@ -18,6 +18,7 @@ from tests.spark.support import (
     left,
     multiset,
     process,
+    start_from,
     write_config,
 )
 from tests.spark.test_append import KEY, batch, config, refused, table
@@ -32,30 +33,38 @@ def key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ANONLIB_LEDGER_KEY", KEY)
 
 
-def test_acknowledged_unless_nobody_comes_again(
-    shell: Shell, spark: SparkSession, tmp_path: Path
-) -> None:
-    assert shell.release(config(tmp_path, batch(0, 30), "error")).code == 0
-    unknown = config(tmp_path, batch(30, 30), "overwrite", release={"ledger": None})
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("overwrite")
+
+
+@pytest.fixture
+def started(shell: Shell, place: Path) -> Path:
+    """The folder of a table of 30 persons."""
+    start_from(shell, place, config(place, batch(0, 30), "error"))
+    return place
+
+
+def test_acknowledged_unless_nobody_comes_again(shell: Shell, started: Path) -> None:
+    unknown = config(started, batch(30, 30), "overwrite", release={"ledger": None})
     where = "release.acknowledge_overwrite: a table exists already, and "
     refused(shell.release(unknown), 2, f"{where}without a ledger it is unknown who is in it")
-    again = config(tmp_path, batch(28, 30), "overwrite")
+    again = config(started, batch(28, 30), "overwrite")
     refused(shell.release(again), 2, f"{where}2 persons of the source are in it")
-    assert shell.release(config(tmp_path, batch(30, 30), "overwrite")).code == 0
+    assert shell.release(config(started, batch(30, 30), "overwrite")).code == 0
     # Those of the version that is gone were released all the same.
-    refused(shell.release(config(tmp_path, batch(0, 30), "overwrite")), 2, "30 persons")
-    assert shell.release(config(tmp_path, batch(0, 30), "overwrite"), *ACCEPTED).code == 0
+    refused(shell.release(config(started, batch(0, 30), "overwrite")), 2, "30 persons")
+    assert shell.release(config(started, batch(0, 30), "overwrite"), *ACCEPTED).code == 0
 
 
 def test_a_table_that_only_grows_is_not_replaced(
-    shell: Shell, spark: SparkSession, tmp_path: Path
+    shell: Shell, spark: SparkSession, started: Path
 ) -> None:
     """Told before the source is read, not by Delta at the commit."""
-    assert shell.release(config(tmp_path, batch(0, 30), "error")).code == 0
-    path = tmp_path / "out" / "table"
+    path = started / "out" / "table"
     for value in ("true", "false"):
         spark.sql(f"ALTER TABLE delta.`{path}` SET TBLPROPERTIES ('delta.appendOnly' = '{value}')")
-        again = shell.release(config(tmp_path, batch(30, 30), "overwrite"))
+        again = shell.release(config(started, batch(30, 30), "overwrite"))
         if value == "true":
             refused(again, 2, "has the property delta.appendOnly, which forbids")
     assert again.code == 0
