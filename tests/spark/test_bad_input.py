@@ -53,11 +53,6 @@ def nothing_left(folder: Path) -> None:
     assert left(folder / "out" / "table.private") <= {"runs"}
 
 
-def models(k: int, l: int) -> dict[str, Any]:  # noqa: E741
-    diversity = {"type": "l_diversity", "l": l, "attribute": "illness"}
-    return {"models": [{"type": "k_anonymity", "k": k}, diversity]}
-
-
 def with_infinities(frame: pd.DataFrame) -> pd.DataFrame:
     weight = np.where(np.arange(len(frame)) == 7, np.inf, float(NUMBER))
     return frame.assign(weight=weight)
@@ -153,14 +148,6 @@ def test_texts_that_are_not_utf8(shell: Shell, tmp_path: Path, role: str) -> Non
         assert MARKER not in said.out + said.err
     else:
         clean(said, 2, "column x: 1200 texts are not UTF-8; ")
-
-
-def test_more_persons_than_there_are(shell: Shell, tmp_path: Path) -> None:
-    frame = people(N)
-    write_people(tmp_path, frame.assign(name=frame["name"].where(frame.index % 2 == 0)))
-    changes = {"privacy": models(40, 2), "one_row_per_person": False, "unit": ["name"]}
-    said = shell("check", write_config(tmp_path, settings(tmp_path, **changes)))
-    clean(said, 2, "privacy.models.k_anonymity: asks for 40 persons; there are 30")
 
 
 def test_all_problems_of_a_table_together(shell: Shell, tmp_path: Path) -> None:
