@@ -17,7 +17,7 @@ from anonlib.cli import main
 from anonlib.config.draft import TableProfile, format_draft, make_draft
 from anonlib.config.guess import ColumnProfile
 from anonlib.config.reading import load
-from anonlib.errors import AnonlibError
+from anonlib.errors import AnonlibError, InputError
 from anonlib.progress import Progress
 from anonlib.source import fingerprint
 from anonlib.source.profile import profile
