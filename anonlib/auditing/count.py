@@ -92,7 +92,7 @@ def _rounded_size() -> Column:
     size = F.col("n_rows")
     top = F.length(F.bin(size)) - 1  # the highest bit; a logarithm would round
     power = F.call_function("shiftleft", F.lit(1).cast("long"), top)
-    return F.when(size <= EXACT_SIZES, size).otherwise(-power)  # no size is negative
+    return F.when(size <= EXACT_SIZES, size).otherwise(power + 1)  # none is EXACT_SIZES
 
 
 def _bucket(view: View) -> Column:

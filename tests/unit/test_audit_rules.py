@@ -533,7 +533,7 @@ class Said:
     def same(self, *_: object) -> "Said":
         return self
 
-    __ge__ = __le__ = __sub__ = __invert__ = same
+    __ge__ = __le__ = __add__ = __sub__ = __invert__ = same
     __eq__ = same  # type: ignore[assignment]
     __hash__ = object.__hash__
 
