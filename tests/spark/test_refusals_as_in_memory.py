@@ -45,7 +45,7 @@ def with_labels(rows: pd.DataFrame) -> pd.DataFrame:
     rows.loc[:3, "label"] = ["?", None, "l0 ", "l0"]
     rows.loc[2:5, "ill"] = ["?", None, "0", "0"]
     rows.loc[4:5, "label"] = "l0"
-    rows.loc[[7, 8, 9], "note"] = ["c", "c", None]
+    rows.loc[6:9, "note"] = ["c", "c", "c", None]
     rows.loc[11, "id"] = "p1"
     return rows
 
