@@ -26,7 +26,7 @@ def test_suggest(shell: Shell, tmp_path: Path) -> None:
     assert "4 of 4 attempts" in said.out
     page = tmp_path / "page.html"
     assert page.stat().st_mode & 0o777 == 0o600
-    assert "Loss against risk" in page.read_text()
+    assert "Loss against mean chance to be found" in page.read_text()
     assert not Path(raw["release"]["path"]).exists()
     again = shell(*given, "--page", str(page))
     assert again.code == 2

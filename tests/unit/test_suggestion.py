@@ -189,7 +189,7 @@ def test_its_page_and_how_it_shows_itself(tmp_path: Path) -> None:
     for text in (found.report(), repr(found), found._repr_html_()):
         assert "least loss" in text.lower()
         assert "Aberdeen" not in text
-    assert "Line chart, Loss against risk" in found.report()
+    assert "Line chart, Loss against mean chance to be found" in found.report()
     assert "k_anonymity" in found.report()  # the config of a choice
 
 
