@@ -367,7 +367,8 @@ class ReleaseSection(Section):
     order: Literal["file", "table"] = Field(
         "file",
         description="what is in random order: file, the rows of each file, which has whole blocks "
-        "(all rows, with `partition_by` or few blocks); table, all rows, by one more shuffle",
+        "(all rows, with `partition_by`, a `unit` or few blocks); table, all rows, by one more "
+        "shuffle",
     )
 
 

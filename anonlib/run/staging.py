@@ -27,7 +27,7 @@ from anonlib.spark.storage import Storage
 from anonlib.spark.tasks import ROWS_PER_TASK, count_cores, fit_batches, hear_tasks
 from anonlib.spark.translation import translate_errors
 from anonlib.table.block import ClassMoments
-from anonlib.table.columns import DEAL, HASH, HELD, LINK, NO_LINK
+from anonlib.table.columns import DEAL, HASH, HELD, LINK, NO_LINK, TOKEN
 from anonlib.table.schema import Schema
 from anonlib.worker.cell_counts import make_counter
 from anonlib.worker.marks import NO_MARKS, Marks
@@ -160,7 +160,7 @@ def _write(
     task = replace(task, own=own, values=plan.values)
     wanted = count_files(plan.n_rows, release.rows_per_file, count_cores(spark))
     n_files = min(wanted, plan.most_files)
-    is_dealt = may_deal(plan.n_rows, n_files, release, how)
+    is_dealt = may_deal(plan.n_rows, n_files, release, how, task.output)
     is_release = is_dealt and tells_nothing_private(task.output, names)
     # As many for each file.
     n_tasks = n_files * ceil(plan.n_rows / ROWS_PER_TASK / n_files) if is_dealt else None
@@ -183,8 +183,11 @@ def _write(
     return Staging(plan, task, staged, tuple(totals.value), files, is_dealt, is_release)
 
 
-def may_deal(n_rows: int, n_files: int, release: ReleaseSection, how: SparkSection) -> bool:
-    """Whether rows may be dealt to files that each have whole cells.
+def may_deal(
+    n_rows: int, n_files: int, release: ReleaseSection, how: SparkSection, output: pa.Schema
+) -> bool:
+    """Whether rows are dealt to files that each have whole cells, which are audited by file. Not
+    with tokens of persons: to count these in each file costs more than to deal the rows anew.
 
     Args:
         n_rows: The rows.
@@ -192,10 +195,13 @@ def may_deal(n_rows: int, n_files: int, release: ReleaseSection, how: SparkSecti
         release: The section of the config on the target: its files are laid out by nothing else,
             and have no more rows than are asked for.
         how: The section of the config on Spark: its tasks write as many files.
+        output: What tasks tell of a row.
     """
     laid_out = release.order == "file" and not release.partition_by
     enough = n_files * release.rows_per_file >= n_rows
-    return laid_out and enough and n_files <= (how.partitions or n_files)
+    return (
+        laid_out and enough and n_files <= (how.partitions or n_files) and TOKEN not in output.names
+    )
 
 
 def tells_nothing_private(output: pa.Schema, names: Iterable[str]) -> bool:

@@ -34,7 +34,9 @@ def test_files_of_whole_cells(
 ) -> None:
     """2000 rows. With blocks for a single file only, one that has too many rows is none."""
     section = ReleaseSection(path="out", **release)
-    assert may_deal(2000, n_files, section, SparkSection(**spark)) is expected
+    how, output = SparkSection(**spark), pa.schema({"c0": pa.int32(), COST: pa.int32()})
+    assert may_deal(2000, n_files, section, how, output) is expected
+    assert not may_deal(2000, n_files, section, how, output.append(pa.field(TOKEN, pa.binary())))
 
 
 @pytest.mark.parametrize(
