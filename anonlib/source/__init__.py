@@ -196,11 +196,20 @@ def _open(
         with translate_errors("source", permission_error=InputError):
             fresh = fresh.select(*plain_columns).persist(StorageLevel.DISK_ONLY)
             if zone:
-                with in_zone(spark, zone):
-                    fresh.count()
+                _fill(fresh, zone)
             raw = _together(fresh, [rows.select(*plain_columns) for rows in before])
     casts = {id: type for id, type in casts.items() if id in plain_columns}
     return Source(raw, fresh, plain_columns, casts, schema, version, fields, files, seen_as, zone)
+
+
+def _fill(cache: DataFrame, zone: str) -> None:
+    """Reads all rows of a DataFrame that is to be persisted, in the time zone of its caller."""
+    try:
+        with in_zone(cache.sparkSession, zone):
+            cache.count()
+    except BaseException:
+        cache.unpersist()
+        raise
 
 
 def _require_apart(

@@ -47,10 +47,14 @@ class Loans:
                 _restore(conf, key, before)
 
     def before(self, conf: Any, key: str) -> str | None:
-        """The value of a setting before verbs changed it."""
+        """The value of a setting before verbs changed it. Python may have several objects for the
+        settings of one session: where these were not changed, others may stand for them."""
         with self._lock:
-            of_key = [before for own, name, before in self._changes if (own, name) == (conf, key)]
-        return of_key[0] if of_key else conf.get(key, None)
+            changes = [(its, before) for its, name, before in self._changes if name == key]
+        own = [before for its, before in changes if its is conf]
+        known = own or [before for _, before in changes]
+        now: str | None = conf.get(key, None)
+        return known[0] if known else now
 
     @property
     def are_shared(self) -> bool:

@@ -223,6 +223,18 @@ def test_java_classes_are_asked_for_by_their_full_names() -> None:
     assert found == []  # see anonlib/spark/jvm.py
 
 
+def test_nothing_else_lies_at_the_top() -> None:
+    """What a run or a script leaves there is not of the project."""
+    listed = subprocess.run(
+        ["git", "ls-files"], cwd=HOME.parent, capture_output=True, text=True, check=True
+    )
+    found = {line.partition("/")[0] for line in listed.stdout.splitlines()}
+    folders = {".ci", "anonlib", "conf", "docs", "jobs", "scripts", "tests"}
+    pages = {"CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "README.md", "SECURITY.md"}
+    single = {".dockerignore", ".gitignore", "Dockerfile", "mkdocs.yml", "pyproject.toml"}
+    assert found == folders | pages | single
+
+
 def test_the_top_has_few_modules() -> None:
     assert len([*HOME.glob("*.py")]) <= 10
 

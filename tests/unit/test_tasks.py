@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anonlib.errors import StorageError
-from anonlib.spark.loan import hold_setting
+from anonlib.spark.loan import Loans, hold_setting
 from anonlib.spark.tasks import deal_out, find_task_keys, fit_batches, fit_shuffles
 
 
@@ -104,6 +104,28 @@ def test_settings_of_runs_that_cross() -> None:
     with hold_setting(conf, key, "3"):
         assert values[key] == "3"
     assert values[key] == "7"
+
+
+def test_a_setting_before_verbs_changed_it() -> None:
+    """Also where Python has another object for the settings of the same session."""
+    key, values = "zone", {"zone": "Asia/Tokyo"}
+
+    def settings() -> Any:
+        return SimpleNamespace(get=lambda key, default="": values[key], set=values.__setitem__)
+
+    loans, own, other = Loans(), settings(), settings()
+    assert loans.before(own, key) == "Asia/Tokyo"
+    loans.begin()
+    loans.change(own, key, "UTC")
+    assert not loans.are_shared
+    loans.begin()
+    loans.change(other, key, "UTC")
+    assert loans.are_shared
+    assert values[key] == "UTC"
+    assert [loans.before(each, key) for each in (own, other)] == ["Asia/Tokyo"] * 2
+    loans.end()
+    loans.end()
+    assert values[key] == "Asia/Tokyo"
 
 
 def test_a_setting_that_cannot_be_restored_hides_no_error() -> None:
