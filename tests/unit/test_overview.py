@@ -77,10 +77,10 @@ def encodings(source: pa.Table) -> list[Any]:
     return [fit_whole(c, source.column(c.id).combine_chunks()) for c in SCHEMA.quasi_identifiers]
 
 
-def count(source: pa.Table, cell: Ints, n_tasks: int) -> tuple[Any, Any]:
-    """The sums of all tasks, and what was fitted."""
+def count(source: pa.Table, cell: Ints, n_tasks: int, fit: Any = None) -> tuple[Any, Any]:
+    """The sums of all tasks, and what was fitted, if it is not given."""
     measure = Overview()
-    fit = measure.fit(SCHEMA, encodings(source), source)
+    fit = fit or measure.fit(SCHEMA, encodings(source), source)
     ids = tuple(column.id for column in measure.choose_columns(SCHEMA))
     counter, tasks = CellCounter({"type": "overview"}, ids, fit), []
     for part in np.array_split(np.arange(int(cell.max()) + 1), n_tasks):
@@ -94,18 +94,28 @@ def count(source: pa.Table, cell: Ints, n_tasks: int) -> tuple[Any, Any]:
     return {name: split_by_cost(state, None) for name, state in states.items()}, fit
 
 
-def find(sums: Any, fit: Any, source: Any = None, released: Any = None) -> Findings:
-    """What is found of rows that workers counted; of tables, if these are given, too."""
+def find(
+    sums: Any,
+    fit: Any,
+    source: Any = None,
+    released: Any = None,
+    reads: Any = None,
+    n_rows: int = N,
+) -> Findings:
+    """What is found of rows that workers counted, `n_rows` without tables; of tables, if these are
+    given, too. `reads` gets the side and the columns of each pass."""
 
     def fold(ids: Any, count: Any, merge: Any, *, released: bool) -> Any:
+        if reads is not None:
+            reads.append(("release" if released else "source", sorted(ids)))
         return fold_parts(tables[released].select(ids), count, merge, 3)
 
     tables = source, released
     case: Any = SimpleNamespace(
         schema=SCHEMA,
         k=K,
-        n_source=N if source is None else source.num_rows,
-        n_released=N if released is None else released.num_rows,
+        n_source=n_rows if source is None else source.num_rows,
+        n_released=n_rows if released is None else released.num_rows,
         cell_sums=lambda type: sums,
         cell_fit=lambda type: fit,
         fold=fold,
@@ -197,7 +207,7 @@ def test_values_beyond_the_sample_count_together() -> None:
     task = count_cells(pa.table({"ill": rare}), {}, seen, [counter], costs=False)
     states = merge_counts([counter], [task])["overview"]
     sums = {name: split_by_cost(state, None) for name, state in states.items()}
-    assert shares(find(sums, {"ill": fit["ill"]}))["ILL"] == (
+    assert shares(find(sums, {"ill": fit["ill"]}, n_rows=17))["ILL"] == (
         ("flu", pytest.approx(10 / 17), pytest.approx(10 / 17)),
         ("other", pytest.approx(7 / 17), pytest.approx(7 / 17)),
     )
@@ -226,16 +236,17 @@ def test_suppressed_rows_are_rows_of_the_source() -> None:
     """Whether workers saw them or the plan left them out before."""
     source, cell = table(), cells()
     sick = np.array(source.column("ill").to_pylist()) == "flu"
-    released = by_rows(source, cell, ~sick)
+    well, own = source.filter(pa.array(~sick)), np.unique(cell[~sick], return_inverse=True)[1]
+    of_all, fit = count(source, cell, 2)
+    of_kept, _ = count(well, own, 2, fit)
+    tables = by_rows(source, cell, ~sick), by_rows(well, own, np.ones(len(own), np.bool_))
+    reads: list[Any] = []
     found = [
-        find(sums, fit, source, released)
-        for sums, fit in (
-            count(source, cell, 2),
-            (count(source.filter(pa.array(~sick)), np.zeros((~sick).sum(), int), 1)[0], None),
-        )
-        for fit in [fit or count(source, cell, 1)[1]]
+        find(sums, fit, source, released, reads)
+        for sums, released in zip((of_all, of_kept), tables, strict=True)
     ]
-    assert found[0] == found[1]
+    assert reads == [("release", sorted(fit)), ("source", sorted(fit))]  # never both tables
+    assert found == [find({}, fit, source, released) for released in tables]
     values = {figure.of: figure.value for figure in found[0].figures}
     assert values["ILL"] == pytest.approx(sick.mean(), abs=1e-6)
     assert "flu" not in {row[0] for row in shares(found[0])["ILL"]}  # no released row has it

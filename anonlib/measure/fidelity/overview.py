@@ -75,9 +75,9 @@ class Overview(CellMeasure):
     Sensitive columns and the target are released as they are: only suppression changes them. Their
     ranges, and their values if there are more than 100, are those of the scan's sample. Columns
     with more than 300 categories are left out. Suppressed rows are rows of the source.
-    Cost: O(n) per column, by workers, while they make the cells. If rows were suppressed, one pass
-    over the source and one over the release; the same for columns that a plan by tuples does not
-    see. With a `unit`, one aggregate of the source.
+    Cost: O(n) per column, by workers, while they make the cells. One pass over the source where
+    rows of controllers or tuples were suppressed, one over the release where costly cells were,
+    both for columns that a plan by tuples does not see. With a `unit`, one aggregate of the source.
     """
 
     type: ClassVar[str] = "overview"
@@ -171,18 +171,23 @@ class Overview(CellMeasure):
 def _complete(
     case: "Case", fits: Mapping[str, ColumnFit], sums: Mapping[str, CellSums]
 ) -> dict[str, Floats]:
-    """The masses of all columns by name. What workers counted is of all rows unless some were
-    suppressed, or a column was not with them: then the tables are read."""
+    """The masses of all columns by name. Where workers counted other rows than a table has, or did
+    not see a column, the table is read."""
     masses = {name: each.whole for name, each in sums.items()}
-    seen = [id for id in fits if {name_of(id, n) for n in (BEFORE, UNREAD)} & masses.keys()]
-    lost = case.n_source != case.n_released
-    ids = [id for id in fits if lost or id not in seen]
-    if not ids:
-        return masses
-    for released in (False, True):
-        count = partial(_count_rows, fits, released=released)
-        masses |= case.fold(ids, count, _add_masses, released=released)
+    seen = {id: _count_seen(id, masses) for id in fits if name_of(id, UNREAD) not in masses}
+    for released, n_rows in ((False, case.n_source), (True, case.n_released)):
+        ids = [id for id, n_seen in seen.items() if n_seen != n_rows]
+        if ids:
+            count = partial(_count_rows, fits, released=released)
+            masses |= case.fold(ids, count, _add_masses, released=released)
     return masses
+
+
+def _count_seen(id: str, masses: Mapping[str, Floats]) -> int | None:
+    """The rows of a column that workers counted, the same on both sides: those of the source, or of
+    the release, or all that both have if the number is the same. None if they did not see it."""
+    before = masses.get(name_of(id, BEFORE))
+    return None if before is None else int(before.sum())
 
 
 def _count_rows(
