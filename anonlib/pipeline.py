@@ -8,7 +8,7 @@ from contextlib import closing, contextmanager
 from functools import partial, reduce
 from operator import and_
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -437,9 +437,28 @@ def sweep(
     return run_sweep(spark, sweep, progress, retry=retry)
 
 
+class SourceSample(NamedTuple):
+    """A sample of a source in memory.
+
+    Attributes:
+        table: Its rows.
+        config: The config of a release of them in memory: without what only a run in Spark does,
+            and without casts, since the values are cast.
+        is_whole: Whether these are all rows of the source.
+    """
+
+    table: pa.Table
+    config: Config
+    is_whole: bool
+
+
 def read_sample(
-    config: Config, most: int, ks: Sequence[int], progress: Progress
-) -> tuple[pa.Table, Config]:
+    config: Config,
+    most: int,
+    ks: Sequence[int],
+    progress: Progress,
+    dataframe: DataFrame | None = None,
+) -> SourceSample:
     """Reads a sample of a config's source into memory, to try settings on.
 
     Args:
@@ -448,20 +467,18 @@ def read_sample(
             the draw depends on how the source is divided into tasks.
         ks: The k that will be tried. None may be below the operator's minimum.
         progress: Hears of every stage.
-
-    Returns:
-        The rows, and the config of a release of them in memory: without what only a run in Spark
-        does, and without casts, since the values are cast.
+        dataframe: The rows, with `source: {format: dataframe}`. Else the config's source is read.
 
     Raises:
         ConfigError, InputError: As `check`.
     """
     with progress.stage("start"):
-        spark = session(config.spark.conf)
+        there = None if dataframe is None else dataframe.sparkSession
+        spark = session(config.spark.conf, there)
         least = KAnonymity(k=min([config.k, *ks]))
         _require_minimum_k(spark, config.privacy.model_copy(update={"models": (least,)}))
     with progress.stage("open", spark):
-        source = open_source(spark, config)
+        source = open_source(spark, config, dataframe)
     with closing(source), progress.stage("scan", spark), translate_errors("source"):
         require_readable(source, config.privacy.missing_tokens)
         rows = source.raw.select(*[column.alias(id) for id, column in source.columns.items()])
@@ -475,7 +492,7 @@ def read_sample(
             rows = rows.sample(fraction=most / n, seed=config.seed)
         table = rows.limit(2 * most).toArrow()  # a single person may have very many rows
     names = [source.schema.by_id(id).name for id in table.column_names]
-    return table.rename_columns(names), _in_memory(config, names)
+    return SourceSample(table.rename_columns(names), _in_memory(config, names), n <= most)
 
 
 def _in_memory(config: Config, names: Sequence[str]) -> Config:

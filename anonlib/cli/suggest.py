@@ -138,21 +138,12 @@ def _choose(draft: "Draft", suggestion: "Suggestion") -> "Draft":
 def _try(
     args: argparse.Namespace, config: "Config", partitioners: Sequence[str], progress: "Progress"
 ) -> "Suggestion":
-    from anonlib.in_hand import suggest
+    from anonlib.in_hand import suggest_for_source
+    from anonlib.in_hand.suggestion import SuggestOptions
     from anonlib.pages.output import write_page
-    from anonlib.pipeline import read_sample
 
-    sample, changed = read_sample(config, args.rows, args.k, progress)
-    with progress.stage("suggest"):
-        found = suggest(
-            sample,
-            changed,
-            seconds=args.seconds,
-            rows=args.rows,
-            ks=args.k,
-            kernels=args.kernels,
-            partitioners=partitioners,
-        )
+    options = SuggestOptions(args.seconds, args.rows, args.k, args.kernels, partitioners)
+    found = suggest_for_source(config, options, progress)
     if args.page is not None:
-        write_page(args.page, found.report(config=config))
+        write_page(args.page, found.report())
     return found

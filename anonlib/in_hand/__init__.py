@@ -60,7 +60,7 @@ from anonlib.table.schema import Column
 from anonlib.text import count_noun
 
 if TYPE_CHECKING:
-    from anonlib.in_hand.suggestion import Suggestion
+    from anonlib.in_hand.suggestion import Suggestion, SuggestOptions
     from anonlib.local.engine import MemoryRelease
     from anonlib.local.rows import Rows
     from anonlib.progress import Progress
@@ -357,7 +357,8 @@ def suggest(
     account of runs is kept.
 
     Args:
-        data: A pandas, polars or Arrow table.
+        data: A pandas, polars or Arrow table, or a Spark DataFrame, whose sample is tried in
+            memory. For that one the arguments have a `path`, as in `anonymize`.
         config: A whole config, or none and the arguments of `anonymize`.
         seconds: The time after which no attempt is begun.
         rows: About the most rows of the sample. All rows of a person are in it, or none.
@@ -374,20 +375,57 @@ def suggest(
         found = anonlib.suggest(frame, quasi_identifiers=["age", "city"], one_row_per_person=True)
         anonlib.anonymize(frame, found.choices[0].config)
     """
-    from anonlib.in_hand.suggestion import require_kinds, suggest_settings
+    from anonlib.in_hand.suggestion import SuggestOptions, suggest_settings
     from anonlib.local.rows import sample_rows
 
-    require_kinds(seconds, rows, ks, {"kernels": kernels, "partitioners": partitioners})
-    if is_of_spark(data):
-        raise InputError(
-            "suggest: takes a table in memory; give a sample: df.sample(0.01).toArrow()"
-        )
+    options = SuggestOptions(seconds, rows, ks, kernels, partitioners)
     names = {name: arguments.pop(name) for name in [*arguments] if name in _ARGUMENTS}
     given = Arguments(**names, sections=arguments)
-    with nullcontext() if config is not None else name_arguments(given):
+    naming = nullcontext() if config is not None else name_arguments(given)
+    if is_of_spark(data):
+        with naming:
+            chosen, notes = _configure_in_spark(data, config, given)
+            return suggest_for_source(chosen, options, notes=notes, dataframe=data)
+    with naming:
         chosen, notes, read = _read(data, config, given)
-    some = sample_rows(read, rows)
-    return suggest_settings(some, chosen, ks, kernels, partitioners, seconds, notes)
+    require_harmless(read, chosen)
+    return suggest_settings(sample_rows(read, rows), chosen, options, notes)
+
+
+def suggest_for_source(
+    config: Config,
+    options: "SuggestOptions",
+    progress: "Progress | None" = None,
+    *,
+    notes: Sequence[str] = (),
+    dataframe: Any = None,
+) -> "Suggestion":
+    """The suggestion for a config, by a sample of its source, which Spark reads.
+
+    Args:
+        config: The config.
+        options: What is tried.
+        progress: Hears of every stage; silent by default.
+        notes: Notes on the config.
+        dataframe: The rows, with `source: {format: dataframe}`. Else the config's source is read.
+
+    Raises:
+        As `suggest`. What is rare in a sample may be common in the source: only of a source whose
+        rows are all in the sample it says that the values rule out the config.
+    """
+    from anonlib.in_hand.suggestion import suggest_settings
+    from anonlib.local.rows import sample_rows
+    from anonlib.pipeline import read_sample
+    from anonlib.progress import Progress
+
+    progress = progress or Progress()
+    sample = read_sample(config, options.rows, options.ks, progress, dataframe)
+    with progress.stage("suggest"):
+        chosen, _, read = _read(sample.table, sample.config, Arguments())
+        if sample.is_whole:
+            require_harmless(read, chosen)
+        found = suggest_settings(sample_rows(read, options.rows), chosen, options, notes)
+    return found.for_table(config)
 
 
 def audit(
@@ -485,27 +523,8 @@ def evaluate(
 
 def _release_in_spark(data: Any, config: GivenConfig | None, arguments: Arguments) -> Release:
     from anonlib.pipeline import release
-    from anonlib.source.given import require_frame
-    from anonlib.spark.translation import translate_errors
 
-    arguments.require_kinds()
-    require_frame(data, "data")
-    notes: tuple[str, ...] = ()
-    if config is not None:
-        arguments.refuse_beside_config()
-        chosen = config_in_hand(config, in_memory=False)
-        plain = {"format": "dataframe", "where": chosen.source.where}
-        source = SourceSection.model_validate(plain)
-        chosen = chosen.model_copy(update={"source": source})
-    elif arguments.path is None:
-        raise InputError("path: name the folder of the Delta table that is published")
-    else:
-        names = data.columns
-        kept = [name for name in names if name in arguments.names]
-        quoted = [f"`{name.replace('`', '``')}`" for name in kept]
-        with translate_errors("data", permission_error=InputError):
-            some = data.select(*quoted).limit(GUESS_ROWS).toArrow()
-        chosen, notes = config_from_arguments(some, names, arguments)
+    chosen, notes = _configure_in_spark(data, config, arguments)
     result = release(chosen, dataframe=data)
     if result.audit is None:
         raise InputError(
@@ -519,6 +538,30 @@ def _release_in_spark(data: Any, config: GivenConfig | None, arguments: Argument
     notes = (*notes, *result.notes)
     found = result.evaluation
     return Release(table, result.audit, result.losses, risk, notes, chosen, record, found)
+
+
+def _configure_in_spark(
+    data: Any, config: GivenConfig | None, arguments: Arguments
+) -> tuple[Config, tuple[str, ...]]:
+    """The config of a call for a DataFrame in Spark, and notes on what was guessed."""
+    from anonlib.source.given import require_frame
+    from anonlib.spark.translation import translate_errors
+
+    arguments.require_kinds()
+    require_frame(data, "data")
+    if config is not None:
+        arguments.refuse_beside_config()
+        chosen = config_in_hand(config, in_memory=False)
+        plain = {"format": "dataframe", "where": chosen.source.where}
+        return chosen.model_copy(update={"source": SourceSection.model_validate(plain)}), ()
+    if arguments.path is None:
+        raise InputError("path: name the folder of the Delta table that is published")
+    names = data.columns
+    kept = [name for name in names if name in arguments.names]
+    quoted = [f"`{name.replace('`', '``')}`" for name in kept]
+    with translate_errors("data", permission_error=InputError):
+        some = data.select(*quoted).limit(GUESS_ROWS).toArrow()
+    return config_from_arguments(some, names, arguments)
 
 
 def _read(

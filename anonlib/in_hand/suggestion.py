@@ -16,7 +16,7 @@ from anonlib.config.minimum_k import check_minimum_k
 from anonlib.config.model import Config, PartitionSection
 from anonlib.config.policies.judgement import check_policy
 from anonlib.errors import AnonlibError, ConfigError, InputError, Problem
-from anonlib.in_hand.proof import audit_release, require_harmless
+from anonlib.in_hand.proof import audit_release
 from anonlib.privacy.k_anonymity import KAnonymity
 from anonlib.table.schema import Role
 
@@ -34,6 +34,43 @@ WARM_ROWS = 200
 N_CHOICES = 3
 #: How many times quicker an attempt is before it is called so: clocks waver.
 QUICKER = 1.1
+
+
+@dataclass(frozen=True)
+class SuggestOptions:
+    """What is tried, and how much.
+
+    Attributes:
+        seconds: The time after which no attempt is begun. The first one is always made.
+        rows: About the most rows of the sample, at least 100.
+        ks: The k to try, besides that of the config; each at least 2.
+        kernels: The kernels to try; if empty, some that suit the config.
+        partitioners: The partitioners to compare with that of the config.
+
+    Raises InputError with all that are of a wrong kind.
+    """
+
+    seconds: float
+    rows: int
+    ks: Sequence[int]
+    kernels: Sequence[str]
+    partitioners: Sequence[str]
+
+    def __post_init__(self) -> None:
+        values: dict[str, Any] = vars(self)
+        seconds, n_rows, ks = values["seconds"], values["rows"], values["ks"]
+        wrong = []
+        if isinstance(seconds, bool) or not isinstance(seconds, int | float) or seconds <= 0:
+            wrong.append("seconds: must be a number above 0")
+        if isinstance(n_rows, bool) or not isinstance(n_rows, int) or n_rows < 100:
+            wrong.append("rows: must be a whole number, at least 100")
+        if not isinstance(ks, Sequence) or not all(isinstance(k, int) and k >= 2 for k in ks):
+            wrong.append("ks: must be a list of whole numbers, each at least 2, such as [5, 10]")
+        for name in ("kernels", "partitioners"):
+            if isinstance(values[name], str) or not isinstance(values[name], Sequence):
+                wrong.append(f"{name}: must be a list of names, such as ['mondrian']")
+        if wrong:
+            raise InputError("; ".join(wrong))
 
 
 @dataclass(frozen=True)
@@ -117,13 +154,29 @@ class Suggestion:
         """The attempts that no other one is better than in loss and in risk, by risk."""
         return tuple(_list_frontier(self.attempts))
 
-    def report(self, path: str | Path | None = None, config: Config | None = None) -> str:
-        """The page as HTML: loss against risk, the choices, all attempts; with `path` it is written
-        there, and that path comes back. It is private.
+    def for_table(self, config: Config) -> "Suggestion":
+        """The suggestion for a table, if the attempts were made on a sample that was read of it.
+
+        config: The config of the table. That of the sample differs in what is not tried.
+        """
+
+        def adapt(own: Config) -> Config:
+            names = ("partition", "kernel", "privacy")
+            return config.model_copy(update={name: getattr(own, name) for name in names})
+
+        return Suggestion(
+            config,
+            tuple(replace(each, config=adapt(each.config)) for each in self.choices),
+            tuple(replace(each, config=adapt(each.config)) for each in self.attempts),
+            self.notes,
+        )
+
+    def report(self, path: str | Path | None = None) -> str:
+        """The page as HTML: loss against risk, the choices, all attempts, and the config's gates as
+        lines; with `path` it is written there, and that path comes back. It is private.
 
         path: A file that gets the page. Only its owner can read it. A page of anonlib that is
             there is replaced.
-        config: The config whose gates are drawn as lines; by default that of the suggestion.
 
         Raises InputError if another file is there, or the page can't be written.
         """
@@ -131,7 +184,7 @@ class Suggestion:
         from anonlib.pages.output import replace_page
 
         page = render_suggestion(
-            self.choices, self.attempts, self.frontier, self.notes, config or self.config
+            self.choices, self.attempts, self.frontier, self.notes, self.config
         )
         if path is None:
             return page
@@ -171,33 +224,23 @@ class Suggestion:
 
 
 def suggest_settings(
-    rows: "Rows",
-    config: Config,
-    ks: Sequence[int],
-    kernels: Sequence[str],
-    partitioners: Sequence[str],
-    seconds: float,
-    notes: Sequence[str] = (),
+    rows: "Rows", config: Config, options: SuggestOptions, notes: Sequence[str] = ()
 ) -> Suggestion:
     """Tries partitioners, then kernels and k on rows, until the time is up.
 
     Args:
         rows: The rows, or a sample of them.
         config: The config that attempts differ from in partitioner, kernel and k only.
-        ks: The k to try, besides that of the config.
-        kernels: The kernels to try; by default some that suit the config.
-        partitioners: The partitioners to compare with that of the config.
-        seconds: The time after which no attempt is begun. The first one is always made.
+        options: What is tried.
         notes: Notes on the config.
 
     Raises:
         ConfigError: The config's partition is not one step that another one can stand for.
-        InfeasibleError: The values rule out the config.
     """
-    require_harmless(rows, config)
+    ks, kernels = options.ks, options.kernels
     _warm_up(rows, [*_list_candidates(config, ks, kernels)])
-    end = perf_counter() + seconds
-    cut, compared = _choose_partitioner(rows, config, partitioners, end)
+    end = perf_counter() + options.seconds
+    cut, compared = _choose_partitioner(rows, config, options.partitioners, end)
     candidates = [*_list_candidates(cut, ks, kernels)]
     attempts: list[Attempt] = []
     for each in candidates:
@@ -411,20 +454,3 @@ def _tell_ratio(first: float, other: float, less: str, more: str, same: str) -> 
     low, high = sorted((first, other))
     ratio = f"{high / low:.2g}" if low else "1"
     return same if ratio == "1" else f"{ratio} times {less if other < first else more}"
-
-
-def require_kinds(seconds: Any, n_rows: Any, ks: Any, names: Mapping[str, Any]) -> None:
-    """Raises InputError with all arguments of `suggest` that are of a wrong kind. names: By
-    argument: the names of plug-ins."""
-    wrong = []
-    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or seconds <= 0:
-        wrong.append("seconds: must be a number above 0")
-    if isinstance(n_rows, bool) or not isinstance(n_rows, int) or n_rows < 100:
-        wrong.append("rows: must be a whole number, at least 100")
-    if not isinstance(ks, Sequence) or not all(isinstance(k, int) and k >= 2 for k in ks):
-        wrong.append("ks: must be a list of whole numbers, each at least 2, such as [5, 10]")
-    for argument, value in names.items():
-        if isinstance(value, str) or not isinstance(value, Sequence):
-            wrong.append(f"{argument}: must be a list of names, such as ['mondrian']")
-    if wrong:
-        raise InputError("; ".join(wrong))

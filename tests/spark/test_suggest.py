@@ -50,7 +50,8 @@ def test_a_sample_has_whole_persons(spark: SparkSession, tmp_path: Path) -> None
             "release": {"path": str(tmp_path / "out")},
         }
     )
-    table, changed = read_sample(parsed, 600, [], Progress())
+    table, changed, is_whole = read_sample(parsed, 600, [], Progress())
+    assert not is_whole
     counts = table.to_pandas().groupby("person").size()
     assert set(counts) == {4}
     assert 400 < len(table) < 800
@@ -80,3 +81,35 @@ def test_suggest_for_a_table(shell: Shell, workplace: Path) -> None:
     said = shell("suggest", "empty")
     assert said.code == 2
     assert "its format is not clear; name it with --format" in said.err
+
+
+def test_suggest_for_a_frame(spark: SparkSession, tmp_path: Path) -> None:
+    """Its sample is tried in memory; the choices are configs of the whole frame."""
+    rows = [(f"p{i}", 20 + i % 60, "abcd"[i * i % 4], i * 7 % 50) for i in range(600)]
+    frame = spark.createDataFrame(rows, "person string, age int, city string, hours int")
+    found = anonlib.suggest(
+        frame,
+        rows=300,
+        ks=[7],
+        kernels=["mondrian"],
+        quasi_identifiers=["age", "city"],
+        insensitive=["hours"],
+        privacy={"models": [{"type": "k_anonymity", "k": 5}], "acknowledge_unique": True},
+        identifiers=["person"],
+        one_row_per_person="person",
+        path=str(tmp_path / "out"),
+    )
+    assert {(each.kernel, each.k) for each in found.attempts} == {
+        (kernel, k) for kernel in ("mdav", "mondrian") for k in (5, 7)
+    }
+    assert any("taken as continuous: age" in note for note in found.notes)
+    n_rows = int(found.notes[0].split(" on ")[1].split()[0])
+    assert 150 < n_rows < 450
+    assert found.choices, found
+    best = found.choices[0].config
+    assert best.attributes["person"].role == "identifier"
+    assert "Loss against mean chance" in found.report()
+    assert not (tmp_path / "out").exists()
+    released = anonlib.anonymize(frame, best)
+    assert released.audit.passed
+    assert released.table.count() == 600

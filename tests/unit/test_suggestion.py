@@ -272,3 +272,15 @@ def test_partitioners_of_other_steps() -> None:
     steps = [{"type": "kmeans"}, {"type": "mondrian"}]
     with pytest.raises(ConfigError, match=r"partition\.steps: is more than cuts"):
         suggested(partition={"steps": steps}, partitioners=["mondrian"])
+
+
+def test_a_sample_is_not_taken_for_the_table() -> None:
+    """Three persons have each ward, which is published as it is: in the sample it looks like a
+    key."""
+    frame = people(3000).assign(ward=[f"w{i % 1000}" for i in range(3000)])
+    given = {"sensitive": ["ward"], "l": None, "ks": [], "kernels": ["mondrian"]}
+    found = suggested(frame, rows=100, **given)
+    assert tried_rows(found) < 200
+    assert found.choices
+    with pytest.raises(InfeasibleError, match="ward"):
+        suggested(frame.iloc[:1000], rows=100, **given)
