@@ -49,19 +49,22 @@ def at_node(block: Block, heights: tuple[int, ...]) -> Plain:
     holds = block.holds(np.array([number[nodes] for nodes in rows]), len(number))
     released = [nodes if holds[number[nodes]] else None for nodes in rows]
     steps = [[round(loss / GRID) for loss in tree.loss.tolist()] for tree in trees_of(block)]
+    varying = [j for j, size in enumerate(block.n_categories.tolist()) if size > 1]
     loss = suppressed = 0
     for nodes, rows_of in zip(released, weight, strict=True):
         if nodes is None:
             suppressed += rows_of
-            loss += rows_of * len(heights) * round(1 / GRID)
+            loss += rows_of * len(varying) * round(1 / GRID)
         else:
-            loss += rows_of * sum(each[v] for each, v in zip(steps, nodes, strict=True))
+            loss += rows_of * sum(steps[j][nodes[j]] for j in varying)
     return Plain(heights, loss, suppressed, released)
 
 
 def full_domain_plain(block: Block) -> Plain:
     """The best of all nodes."""
-    ways = product(*(range(int(tree.heights[-1]) + 1) for tree in trees_of(block)))
+    tops = [int(tree.heights[-1]) for tree in trees_of(block)]
+    varies = (block.n_categories > 1).tolist()
+    ways = product(*(range(top * each + 1) for top, each in zip(tops, varies, strict=True)))
     nodes = (at_node(block, heights) for heights in ways)
     allowed = (node for node in nodes if node.suppressed <= block.may_suppress)
     return min(allowed, key=lambda node: (node.loss, sum(node.heights), node.heights))

@@ -33,7 +33,7 @@ class GateVerdict:
         if self.figure is None:
             return f"{self.gate.text}: not measured"
         of = f" of {self.figure.of}" if self.figure.of and not self.gate.of else ""
-        if self.figure.value is None or not math.isfinite(self.figure.value):
+        if self.figure.value is None:
             return f"{self.gate.text}: not computable{of}, {self.figure.note}"
         return f"{self.gate.text}: {self.figure.value:.4g}{of}"
 
@@ -143,7 +143,7 @@ def judge(gate: Gate, evaluation: Evaluation) -> GateVerdict:
 def _margin(gate: Gate, figure: Figure) -> float:
     """The distance of a figure from the nearest bound; negative outside the bounds."""
     value = figure.value
-    if value is None or not math.isfinite(value):
+    if value is None:
         return -math.inf
     least, most = gate.bounds
     return min(most - value, value - least)

@@ -253,7 +253,8 @@ def _search_tuples(
     tuples = number_classes([table.column(id) for id in ids])
     combined = number_classes([table.column(id) for id in [*ids, *apart]])
     _, first, count = np.unique(combined, return_index=True, return_counts=True)
-    counted = table.take(pa.array(first))
+    # Other columns differ within a tuple: those of its first row say nothing of all its rows.
+    counted = table.select([*ids, *apart, HASH]).take(pa.array(first))
     number = pa.array(tuples[first])
     for name, values in ((TUPLE, number), (CHECK, number), (COUNT, pa.array(count))):
         counted = counted.append_column(name, values)

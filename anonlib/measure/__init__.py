@@ -3,6 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import isfinite
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 from anonlib.registry import Plugin
@@ -22,7 +23,8 @@ class Figure:
 
     Attributes:
         name: Its name, one of `Measure.names`.
-        value: The number; None if it is not defined. Then the note says why.
+        value: The number; None if it is not defined. Then the note says why. One that is not finite
+            becomes None: JSON has none, so that no record could keep it.
         of: What it is about, as named in the release: a column, `a × b` for two columns, a model.
             Empty for the whole table.
         note: What readers should know.
@@ -32,6 +34,11 @@ class Figure:
     value: float | None
     of: str = ""
     note: str = ""
+
+    def __post_init__(self) -> None:
+        if self.value is not None and not isfinite(self.value):
+            object.__setattr__(self, "value", None)
+            object.__setattr__(self, "note", self.note or "it is not a finite number")
 
 
 @dataclass(frozen=True)
@@ -46,12 +53,20 @@ class Series:
         of: What it is about, as in `Figure`.
         heads: One head per column.
         rows: The rows, each with one cell per column.
+
+    Raises ValueError for a number that is not finite: JSON has none, so that no record could keep
+    it. A cell without a number is None.
     """
 
     name: str
     of: str
     heads: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
+
+    def __post_init__(self) -> None:
+        numbers = [cell for row in self.rows for cell in row if isinstance(cell, float)]
+        if not all(map(isfinite, numbers)):
+            raise ValueError(f"series {self.name}: a number is not finite; give None instead")
 
 
 @dataclass(frozen=True)

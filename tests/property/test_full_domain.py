@@ -307,6 +307,7 @@ def test_large_lattices(l: int) -> None:  # noqa: E741
 def test_a_large_lattice_of_equal_rows() -> None:
     """All nodes but the lowest are ruled out at once."""
     block = make_block(np.zeros((6, 0)), np.zeros((6, 23)), k=3)
+    block = replace(block, n_categories=np.full(23, 2))
     found = FullDomain().find(block)
     assert found.levels is not None
     assert found.levels.tolist() == [0] * 23
@@ -316,3 +317,21 @@ def test_a_large_lattice_of_equal_rows() -> None:
 def test_one_choice() -> None:
     found = FullDomain().find(make_block(np.zeros((6, 0)), np.zeros((6, 0)), k=3))
     assert found.note == "full_domain: an exact search: these levels lose least of the only choice"
+
+
+@given(lattices())
+@settings(max_examples=40)
+def test_a_column_of_one_category_changes_nothing(block: Block) -> None:
+    """It loses nothing, generalized or suppressed, and is not generalized."""
+    found = FullDomain().find(block)
+    wider = replace(
+        block,
+        nominal=np.column_stack([block.nominal, np.zeros(block.n, np.int32)]).astype(np.int32),
+        n_categories=np.append(block.n_categories, 1),
+        trees=(*(block.trees or [None] * block.nominal.shape[1]), Tree.flat(1)),
+    )
+    again = FullDomain().find(wider)
+    assert found.levels is not None
+    assert again.levels is not None
+    assert again.levels.tolist() == [*found.levels.tolist(), 0]
+    assert again.cell_id.tolist() == found.cell_id.tolist()

@@ -141,3 +141,58 @@ def test_first_of_each(numbers: list[int]) -> None:
     known, place = np.unique(numbers, return_inverse=True)
     first = first_of_each(place, len(known))
     assert [numbers.index(each) for each in known.tolist()] == first.tolist()
+
+
+@pytest.mark.parametrize("kernel", ["peel", "greedy", "full_domain"])
+def test_a_search_over_tuples_counts_no_other_columns(kernel: str) -> None:
+    """Rows of one tuple differ in columns that no model protects: the first says nothing of all."""
+    table = pa.table(
+        {
+            "city": ["a", "b"] * 20,
+            "illness": [f"case {i}" for i in range(40)],
+            "sex": ["f"] * 23 + ["m"] * 17,
+        }
+    )
+    given: dict[str, Any] = {
+        "quasi_identifiers": ["city"],
+        "sensitive": ["illness", "sex"],
+        "scales": {"city": "nominal"},
+        "recode": {"nominal": "lca"},
+        "privacy": {"models": [{"type": "k_anonymity", "k": 5}], "acknowledge_unique": True},
+        "evaluate": {"measures": [{"type": "fairness", "columns": ["sex"]}]},
+    }
+    found = anonlib.anonymize(
+        table,
+        **{**GIVEN, "k": None, **given},
+        partition={"steps": [{"type": "tuples"}]},
+        kernel=kernel,
+    )
+    series = {each["of"]: each["rows"] for each in found.record["overview"]["series"]}
+    assert series["sex"] == (("f", 0.575, 0.575), ("m", 0.425, 0.425))
+    assert "case " not in str(series)
+    assert {value for (measure, _), value in figures(found).items() if measure == "fairness"} == {
+        None
+    }
+
+
+def test_a_column_whose_released_values_are_all_missing() -> None:
+    """Shares of no rows are 0, and a record is JSON."""
+    table = pa.table({"age": [10.0] * 5 + [20.0] * 5 + [None] * 20, "illness": ["a"] * 29 + ["b"]})
+    scales = {"age": "continuous"}
+    given = {**GIVEN, "quasi_identifiers": ["age"], "scales": scales, "l": 2}
+    found = anonlib.anonymize(table, **given, evaluate={"measures": [{"type": "marginals"}]})
+    assert found.table.column("age").null_count == 30
+    shares = [
+        row[1:]
+        for findings in (
+            found.record["overview"],
+            found.record["evaluation"]["measures"]["marginals"],
+        )
+        for series in findings["series"]
+        if series["of"] == "age"
+        for row in series["rows"]
+    ]
+    assert shares
+    assert {share[1] for share in shares} == {0}
+    assert sum(share[0] for share in shares) == pytest.approx(2)
+    assert "nan" not in str(found.record).lower()

@@ -9,7 +9,7 @@ from anonlib import pipeline, registry
 from anonlib.config.model import Config, Gate
 from anonlib.errors import ConfigError, GateError, Problem
 from anonlib.evaluation import Evaluation, judge, require_gates_of_releases
-from anonlib.measure import Figure, Findings, Measure
+from anonlib.measure import Figure, Findings, Measure, Series
 
 if TYPE_CHECKING:
     from anonlib.measure.case import Case
@@ -181,3 +181,13 @@ def test_gates_that_nothing_can_pass(gate: dict[str, Any], where: str, text: str
     (problem,) = caught.value.problems
     assert problem.where == where
     assert text in problem.text
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf")])
+def test_records_get_no_number_that_json_lacks(number: float) -> None:
+    figure = Figure("share", number)
+    assert figure.value is None
+    assert figure.note == "it is not a finite number"
+    assert Figure("share", number, note="no target").note == "no target"
+    with pytest.raises(ValueError, match="series shares: a number is not finite"):
+        Series("shares", "age", ("age", "share"), (("30", 0.5), ("40", number)))

@@ -21,9 +21,10 @@ class FullDomain(Kernel):
     node at or above it whose own height is at most that height (`Tree.raised`). Rows released alike
     are a class. Each class that holds the models is a cell; the rows of other classes are
     suppressed. A lattice node is allowed if it suppresses at most `block.may_suppress` rows. Its
-    loss is the sum, over rows and columns, of `Tree.loss` of the released tree nodes, and of 1 for
-    suppressed rows, in whole steps of GRID (2^-20). Of equal losses, the lattice node with the
-    least sum of heights is taken, then the one with the least heights in order of columns.
+    loss is the sum, over rows and the columns that vary in the whole table, of `Tree.loss` of the
+    released tree nodes, and of 1 for suppressed rows, in whole steps of GRID (2^-20). Of equal
+    losses, the lattice node with the least sum of heights is taken, then the one with the least
+    heights in order of columns.
 
     Lattices of at most 2^22 nodes are searched exactly. The result is that of a search of all
     lattice nodes, but most nodes are ruled out:

@@ -12,7 +12,7 @@ from anonlib.arrays import GRID, Bools, Ints
 from anonlib.hierarchy.tree import Tree
 from anonlib.table.block import Block
 
-#: The loss of a value that is lost entirely, in steps of GRID.
+#: The loss of a value that is lost entirely, where values differ, in steps of GRID.
 ALL = round(1 / GRID)
 #: Greater than any loss: the bound of nodes that are ruled out.
 OUT = 2**61
@@ -29,11 +29,14 @@ class LatticeColumn(NamedTuple):
         node: int64[h + 1, c]. The node to which each code is generalized.
         loss: int64[h + 1, c]. The loss of that node per row, in steps of GRID.
         total: int64[h + 1]. The loss of all rows.
+        worst: The loss of a value that is lost entirely; 0 for a column of a single category, which
+            loses nothing, as in `nllm` and `ncp`. It has height 0 only.
     """
 
     node: Ints
     loss: Ints
     total: Ints
+    worst: int
 
 
 class NodeClasses(NamedTuple):
@@ -78,8 +81,6 @@ class HeightLattice:
 
     def __init__(self, block: Block):
         trees = [block.tree(j) for j in range(block.nominal.shape[1])]
-        self.shape = tuple(int(tree.heights[-1]) + 1 for tree in trees)
-        self.n_nodes = prod(self.shape)
         self.block = block
         self.codes = np.ascontiguousarray(block.nominal[block.tuples.first])
         self.rows = block.tuples.count
@@ -87,6 +88,8 @@ class HeightLattice:
             _column(tree, np.bincount(codes, self.rows, int(tree.high[-1])))
             for tree, codes in zip(trees, self.codes.T, strict=True)
         ]
+        self.shape = tuple(len(column.node) for column in self.columns)
+        self.n_nodes = prod(self.shape)
         self.start = np.cumsum(block.n_categories) - block.n_categories
         self.n_looks = 0
 
@@ -106,7 +109,7 @@ class HeightLattice:
     def failing(self, heights: Heights, classes: NodeClasses, fails: Bools) -> Failing:
         """The rows of failing classes, and the loss of suppressing them. fails: bool[classes]."""
         rows, codes = classes.rows[fails], self.codes[classes.first[fails]]
-        left = np.full(len(rows), ALL * len(heights))
+        left = np.full(len(rows), sum(column.worst for column in self.columns))
         for j, (column, h) in enumerate(zip(self.columns, heights, strict=True)):
             left -= column.loss[h][codes[:, j]]
         return Failing(int(rows.sum()), int(rows @ left))
@@ -118,10 +121,12 @@ class HeightLattice:
 
 def _column(tree: Tree, rows: Ints) -> LatticeColumn:
     """The column with this hierarchy. rows: int64[c], the rows of each code."""
-    steps = np.rint(tree.loss * ALL).astype(np.int64)
+    varies = len(rows) > 1
+    worst, top = (ALL, int(tree.heights[-1])) if varies else (0, 0)
+    steps = np.rint(tree.loss * worst).astype(np.int64)
     codes = np.arange(len(rows))
-    node = np.stack([tree.raised(codes, h) for h in range(int(tree.heights[-1]) + 1)])
-    return LatticeColumn(node, steps[node], steps[node] @ rows.astype(np.int64))
+    node = np.stack([tree.raised(codes, h) for h in range(top + 1)])
+    return LatticeColumn(node, steps[node], steps[node] @ rows.astype(np.int64), worst)
 
 
 class NodeSearch(ABC):

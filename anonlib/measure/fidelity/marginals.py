@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from anonlib.arrays import Floats
+from anonlib.arrays import GRID, Floats
 from anonlib.measure import Figure, Findings, Series, Subjects
 from anonlib.measure.fidelity._axes import Axes, Axis
 from anonlib.measure.fidelity._bins import NOTHING, category_bins, line_bins
@@ -123,7 +123,9 @@ def _distribution(axis: Axis, table_states: TableStates) -> tuple[tuple[str, flo
 def _rows(labels: list[str], counts: Floats) -> tuple[tuple[str, float, float], ...]:
     """The rows of the series: label, share in the source, share in the release. counts:
     float64[2, bins]."""
-    shares = (counts / counts.sum(axis=1, keepdims=True)).T.tolist() if labels else []
+    # A side without a value in any range has none of its rows there.
+    whole = np.maximum(counts.sum(axis=1, keepdims=True), GRID)
+    shares = (counts / whole).T.tolist() if labels else []
     return tuple(
         (label, stable(ours), stable(theirs))
         for label, (ours, theirs) in zip(labels, shares, strict=True)

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from anonlib.arrays import Floats, Ints, snap
+from anonlib.arrays import GRID, Floats, Ints, snap
 from anonlib.encode.texts import texts
 from anonlib.errors import AnonlibError
 from anonlib.measure import Figure, Findings, Series, Subjects
@@ -314,5 +314,7 @@ def _show(
         labels, shown = category_bins(axis, counts, names, least)
     if not labels:
         return ()
-    shares = np.round(shown / shown.sum(axis=1, keepdims=True), N_DIGITS) + 0.0
+    # A side without a value in any range, since all are missing, has none of its rows there.
+    whole = np.maximum(shown.sum(axis=1, keepdims=True), GRID)
+    shares = np.round(shown / whole, N_DIGITS) + 0.0
     return tuple(zip(labels, *shares.tolist(), strict=True))
