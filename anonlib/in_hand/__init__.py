@@ -275,9 +275,8 @@ def anonymize(
 
     Columns that no argument names are not in the release. Scales are guessed, and notes say so.
     Tables in memory need no Spark. The released rows are those of a release in Spark of the same
-    rows, config and seed (`anonlib.local.engine.make_release` has the one exception), in a new
-    random order, since the order of a table can tell whose a row is. Times are in microseconds and
-    UTC, as in Spark.
+    rows, config and seed, in a new random order, since the order of a table can tell whose a row
+    is. Times are in microseconds and UTC, as in Spark.
 
     Args:
         data: A pandas, polars or Arrow table, or a Spark DataFrame.
@@ -679,6 +678,7 @@ def _make_record(
         "n_nobody": rows.n_nobody,
         "n_blocks": release.n_blocks,
         "n_cells": release.n_cells,
+        "plan": {} if release.owners is None else {"controllers": release.owners.to_dict()},
         "audit": report.to_dict(),
         "losses": release.losses,
         "losses_by_column": release.losses_by_column,

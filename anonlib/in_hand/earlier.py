@@ -1,6 +1,7 @@
 """Measures a release in hand that was made earlier, without links to its source."""
 
 import secrets
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -34,7 +35,7 @@ def evaluate_tables(
 ) -> ReleaseResult:
     """Audits and measures a release in hand, as `anonlib.evaluate` says."""
     from anonlib.auditing.in_memory import audit_in_memory
-    from anonlib.evaluation.published_spec import make_auditable_spec
+    from anonlib.evaluation.published_spec import CONTROLLERS, make_auditable_spec
 
     config = add_usual_measures(config_in_hand(config, in_memory=True))
     for name, table in (("released", released), ("source", source)):
@@ -56,6 +57,8 @@ def evaluate_tables(
     table = _as_released(given, rows.schema)
     with progress.stage("audit"):
         report = audit_in_memory(given, make_auditable_spec(config))
+        if config.partition.controller is not None:
+            report = replace(report, notes=(CONTROLLERS,))
     return _measure(config, rows, table, report, progress)
 
 

@@ -4,16 +4,20 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from anonlib.auditing.report import AuditReport
+from anonlib.auditing.report import AuditReport, AuditSpec
 from anonlib.config.model import Config
+from anonlib.config.resolve import with_names
 from anonlib.errors import AuditError, InfeasibleError
 from anonlib.evaluation.published_spec import make_published_spec
-from anonlib.table.columns import TOKEN
+from anonlib.table.columns import CONTROLLER, TOKEN
 
 if TYPE_CHECKING:
     from anonlib.local.engine import MemoryRelease
     from anonlib.local.rows import Rows
+    from anonlib.partition.settlement import Owners
+    from anonlib.table.schema import Schema
 
 
 def require_harmless(rows: "Rows", config: Config) -> None:
@@ -37,8 +41,38 @@ def audit_release(release: "MemoryRelease", rows: "Rows", config: Config) -> Aud
         columns[TOKEN] = release.table.column(TOKEN)
         spec = replace(spec, persons="token", token=TOKEN)
     report = audit_in_memory(pa.table(columns), spec)
+    if release.owners is not None:
+        columns[CONTROLLER] = release.table.column(CONTROLLER)
+        report = _audit_controllers(report, pa.table(columns), spec, release.owners, rows.schema)
     report.require_passed("the audit")
     n_in, n_out = rows.table.num_rows, report.n_rows
     if not 0 <= n_in - n_out <= config.privacy.may_suppress(n_in):
         raise AuditError(f"rows don't add up, nothing is released: {n_in} read, {n_out} audited")
+    return report
+
+
+def _audit_controllers(
+    report: AuditReport, table: pa.Table, spec: AuditSpec, owners: "Owners", schema: "Schema"
+) -> AuditReport:
+    """Adds the verdicts on the rows of each controller, and on those with models of their own.
+
+    Args:
+        report: The report on all rows.
+        table: The released rows, with CONTROLLER.
+        spec: The spec of all rows.
+        owners: What became of the controllers.
+        schema: The columns.
+    """
+    from anonlib.auditing.in_memory import audit_in_memory
+
+    private = (*spec.private, CONTROLLER)
+    apart = replace(spec, apart=CONTROLLER, private=private, acknowledge_unique=True)
+    report = report.and_("each controller", audit_in_memory(table, apart))
+    there = {*pc.unique(table.column(CONTROLLER)).to_pylist()}
+    for numbers, models in owners.with_own_models():
+        if there & {*numbers}:  # else all suppressed
+            own = (*spec.models, *with_names(models, schema))
+            label = f"{len(numbers)} controllers with their own models"
+            its = audit_in_memory(table, replace(apart, only=numbers, models=own))
+            report = report.and_(label, its)
     return report

@@ -9,23 +9,22 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from anonlib import registry
 from anonlib.arrays import Floats, Ints
 from anonlib.config.model import Config, PartitionSection, PrivacySection
 from anonlib.errors import ConfigError, Problem
-from anonlib.kernels import Kernel
 from anonlib.local.costs import choose_least_cost
-from anonlib.local.limits import refuse_large, size_sample
+from anonlib.local.limits import size_sample
+from anonlib.local.memory_plan import plan_rows
 from anonlib.local.protected import require_values
 from anonlib.local.rows import Rows
 from anonlib.local.table import fit_column, number_classes
 from anonlib.measure.fidelity.overview import Overview
 from anonlib.measure.states import States
-from anonlib.partition import Sample, send_rows
-from anonlib.partition.chain import grow
+from anonlib.partition.repair import deal_one_each
+from anonlib.partition.settlement import Owners
 from anonlib.partition.tuples import TuplesPartitioner
-from anonlib.partition.units import BLOCKS_PER_UNIT, IN_TASK, find_heavy, group_leaves
-from anonlib.table.block import Block, part
-from anonlib.table.columns import BLOCK, COST, HASH, HIGH, LINK, LOW, TUPLE, key_links
+from anonlib.table.columns import COST, LINK, TUPLE, key_links
 from anonlib.table.encoding import Encoding, fit_encoding
 from anonlib.table.schema import Schema
 from anonlib.worker.cell_counts import (
@@ -38,11 +37,8 @@ from anonlib.worker.cell_counts import (
 from anonlib.worker.losses import describe_losses, value_losses, value_losses_by_column
 from anonlib.worker.marks import NO_MARKS, Marks
 from anonlib.worker.setup import TableFit, make_task, output_schema
-from anonlib.worker.task import Task, anonymize_blocks, to_block
+from anonlib.worker.task import Task, anonymize_blocks
 from anonlib.worker.tuple_search import CHECK, COUNT, SUMMARY, Bounds, search
-
-#: The column with the place of each row in the order of the seeded hash.
-PLACE = "__anonlib_place"
 
 
 @dataclass(frozen=True)
@@ -64,6 +60,7 @@ class MemoryRelease:
         least_cost: The least cost of suppressed cells; None if no cell is.
         further_ncp: What the rows of these cells lost beyond their penalties, added up. Losses
             count them as rows of their cells.
+        owners: What became of the data controllers; None without any.
     """
 
     table: pa.Table
@@ -77,6 +74,7 @@ class MemoryRelease:
     notes: tuple[str, ...]
     least_cost: int | None = None
     further_ncp: float = 0.0
+    owners: Owners | None = None
 
 
 def make_release(
@@ -85,13 +83,11 @@ def make_release(
     token_key: bytes,
     marks: Marks = NO_MARKS,
     pseudonym_key: bytes = b"",
+    owner: Ints | None = None,
 ) -> MemoryRelease:
     """Anonymizes the rows of a table in memory.
 
-    The released rows are those of a release in Spark. There is one exception: where a block fails
-    a model that looks at the counts of values, at several columns, or where one tuple fills more
-    than a task takes, blocks are merged by the counts of all rows, and may be merged with others.
-    Cost: that of the kernel, and O(n log n).
+    The released rows are those of a release in Spark. Cost: that of the kernel, and O(n log n).
 
     Args:
         rows: The rows, as `read_rows` gives them.
@@ -100,6 +96,8 @@ def make_release(
         marks: What measures need. The rows have LINK and HELD, if links and persons held out are
             among it.
         pseudonym_key: The key of the pseudonyms. Without one they are under a key that nobody has.
+        owner: int64[n], 0..c-1. The data controller of each row, where no column tells it. None if
+            a step of the config does, or there are no controllers.
 
     Raises:
         ConfigError: The config does not fit the rows: their number, or the categories of a column.
@@ -123,10 +121,11 @@ def make_release(
     )
     if config.partition.by_tuples:
         return _search_tuples(table, schema, config.partition, config.privacy, task)
-    release = _release_blocks(table, schema, config.kernel, config.partition, task)
-    return (
-        _suppress_costliest(release, config.privacy.may_suppress(len(table))) if costs else release
-    )
+    release = _release_blocks(table, schema, config, task, owner)
+    if not costs:
+        return release
+    n_lost = table.num_rows - release.table.num_rows
+    return _suppress_costliest(release, config.privacy.may_suppress(table.num_rows) - n_lost)
 
 
 def fit_table(table: pa.Table, schema: Schema, config: Config) -> TableFit:
@@ -159,27 +158,22 @@ def fit_table(table: pa.Table, schema: Schema, config: Config) -> TableFit:
 
 
 def _release_blocks(
-    table: pa.Table, schema: Schema, kernel: Kernel, partition: PartitionSection, task: Task
+    table: pa.Table, schema: Schema, config: Config, task: Task, owner: Ints | None
 ) -> MemoryRelease:
-    table = table.append_column(PLACE, pa.array(np.arange(table.num_rows)))
-    block, ordered = to_block(table, task)
-    if kernel.needs_classes:
-        from anonlib.kernels.discriminant import class_moments
-
-        task = replace(task, moments=class_moments(block))
-    quasi = [ordered.column(column.id) for column in schema.quasi_identifiers]
-    tuples, place = number_classes(quasi), ordered.column(PLACE).to_numpy()
-    leaf, units = _plan(block, tuples, place, partition, task)
-    # A worker adds up the halves of rows' digests; a table in memory can't change meanwhile.
-    ordered = ordered.append_column(LOW, ordered.column(HASH))
-    ordered = ordered.append_column(HIGH, ordered.column(HASH))
-    dealt = ordered.append_column(BLOCK, pa.array(leaf, pa.int32()))
-    released, totals = anonymize_blocks(dealt, replace(task, units=units))
-    if totals.failed:
-        dealt = ordered.append_column(BLOCK, pa.array(_merge(block, leaf), pa.int32()))
-        released, totals = anonymize_blocks(dealt, task)
+    plan = plan_rows(table, schema, config, task, owner)
+    task, units = plan.task, plan.units
+    deal = plan.deal() if units is None else deal_one_each(len(units))
+    released, totals = anonymize_blocks(plan.with_blocks(deal), replace(task, units=units))
+    if totals.failed:  # blocks are then merged beyond their unit, by the counts of all
+        released, totals = anonymize_blocks(plan.with_blocks(plan.deal()), task)
+    states: list[Floats] = [*totals.states]
+    if n_lost := table.num_rows - plan.rows.num_rows:
+        metrics = [registry.build("metric", spec) for spec in task.metrics]
+        pairs = zip(metrics, states, strict=True)
+        states = [metric.add_lost(state, n_lost) for metric, state in pairs]
     made = totals.n_blocks, totals.n_cells
-    return _describe(released, *made, task, schema, totals.states, totals.counts)
+    release = _describe(released, *made, task, schema, states, totals.counts)
+    return replace(release, owners=plan.owners)
 
 
 def _suppress_costliest(release: MemoryRelease, max_suppressed: int) -> MemoryRelease:
@@ -194,49 +188,6 @@ def _suppress_costliest(release: MemoryRelease, max_suppressed: int) -> MemoryRe
     further = float((1.0 - cost[cost >= least] * COST_STEP).sum())
     kept = kept.filter(pa.array(cost < least))
     return replace(release, table=kept, least_cost=least, further_ncp=further)
-
-
-def _plan(
-    block: Block, tuples: Ints, place: Ints, partition: PartitionSection, task: Task
-) -> tuple[Ints, Ints | None]:
-    """The block of each row, and the unit of each block if workers merge those that fail.
-
-    Args:
-        block: All rows.
-        tuples: int64[n]. The number of each row's tuple.
-        place: int64[n]. The place of each row in the order of the seeded hash.
-        partition: How rows become blocks.
-        task: The worker's task.
-    """
-    n, bound = block.n, partition.max_rows
-    refuse_large(partition, np.array([n]))
-    sampled = np.flatnonzero(place < size_sample(partition, n))
-    share = 1.0 if len(sampled) == n else len(sampled) / n
-    sample = Sample(part(block, sampled), place[sampled], share)
-    roots = np.zeros(len(sampled), np.int64)
-    tree, leaf = grow(sample, partition.steps, bound, task.seed, roots, np.array([n]))
-    leaf_of_row = leaf if share == 1.0 else send_rows(tree, sample, block)
-    n_leaves = len(tree.cuts) + 1
-    heavy: dict[int, int] = {}
-    if not any(step.max_block_rows for step in partition.steps):
-        heavy, leaf = find_heavy(tuples[sampled], IN_TASK * bound * share, leaf, n_leaves)
-        for number, own_leaf in heavy.items():
-            leaf_of_row = np.where(tuples == number, own_leaf, leaf_of_row)
-    n_leaves += len(heavy)
-    sizes = np.rint(np.bincount(leaf, minlength=n_leaves) / share).astype(np.int64)
-    if n_leaves == 1:
-        return leaf_of_row, None  # the table holds the models as a whole
-    small = not heavy and int(sizes.max()) <= IN_TASK * bound
-    if small and not task.joint and not any(model.looks_at == "counts" for model in block.models):
-        return leaf_of_row, group_leaves(tree, sizes, BLOCKS_PER_UNIT * bound)
-    return _merge(block, leaf_of_row), None
-
-
-def _merge(block: Block, leaf: Ints) -> Ints:
-    """int64[n]. The block of each row, after leaves that fail the models were merged."""
-    from anonlib.kernels.merge import merge_failing
-
-    return merge_failing(block, np.unique(leaf, return_inverse=True)[1].astype(np.int64))
 
 
 def _search_tuples(

@@ -80,7 +80,6 @@ def find_unsupported(config: Config) -> Iterator[Problem]:
         "release.register": release.catalog_table is not None,
         "accountability.runs": config.accountability.runs is not None,
         "events": config.events is not None,
-        "partition.steps": config.partition.controller is not None,
     }
     yield from (Problem(where, text) for where, found in asked.items() if found)
 

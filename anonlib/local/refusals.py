@@ -10,6 +10,7 @@ from dataclasses import replace
 from anonlib.config.model import Attribute, PrivacySection
 from anonlib.config.resolve import bind_models, with_ids
 from anonlib.errors import InputError, Problem
+from anonlib.partition.controller import Controller
 from anonlib.partition.repair import Joint
 from anonlib.privacy import Reference
 from anonlib.privacy.shares import whole_table
@@ -19,6 +20,8 @@ from anonlib.text import MISSING_TOKENS
 
 #: Most distinct values of a column whose distribution models look at.
 MAX_VALUES = 100_000
+#: Most data controllers. A column with more distinct values hardly names institutions.
+MAX_CONTROLLERS = 100_000
 #: Most combinations of values of the protected columns.
 MAX_COMBINATIONS = 100_000
 
@@ -59,6 +62,22 @@ def refuse_unlisted(name: str, field: str, error: InputError) -> Problem:
     return Problem(
         f"attributes.{name}.{field}",
         f"{error}; add them, or list them under privacy.missing_tokens",
+    )
+
+
+def refuse_controllers(step: Controller, most: int) -> Problem:
+    """There are too many data controllers."""
+    return Problem(
+        f"column {step.column}", f"has more than {most} values, too many for data controllers"
+    )
+
+
+def refuse_absent(step: Controller, n_absent: int) -> Problem:
+    """The step has models for controllers that the table has not."""
+    return Problem(
+        "partition.steps.0.models",
+        f"{n_absent} of {len(step.models)} are not values of column {step.column} (booleans and "
+        "dates as Spark writes them as text); correct or remove them",
     )
 
 

@@ -76,7 +76,8 @@ class Rows(NamedTuple):
 def list_needed(config: Config) -> set[str]:
     """The columns that a run reads."""
     kept = {name for name, a in config.attributes.items() if a.role is not Role.DROP}
-    return kept | {*config.unit}
+    controller = config.partition.controller_column
+    return kept | {*config.unit} | ({controller} if controller else set())
 
 
 def read_rows(table: pa.Table, names: Sequence[str], config: Config) -> Rows:

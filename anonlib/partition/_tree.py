@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from anonlib.arrays import Bools, Ints
-from anonlib.partition.cuts import Singles, score_rows, with_one, with_threshold
+from anonlib.partition.cuts import Singles, TreeShape, score_rows, with_one, with_threshold
 from anonlib.table.block import Block
 
 #: The most categories of a nominal column that get a coordinate.
@@ -124,7 +124,7 @@ def along(weights: Singles, threshold: float, x: Singles) -> npt.NDArray[np.floa
 
 
 @dataclass(frozen=True)
-class CutTree:
+class CutTree(TreeShape):
     """A forest of cuts. A child or root c >= 0 is the inner node c; c < 0 is the leaf -1 - c.
 
     Attributes:
@@ -178,12 +178,12 @@ class Grower:
         return {c: i for i, c in enumerate(c for c, n in enumerate(self._inner) if n < 0)}
 
 
-def send_rows(tree: CutTree, sample: Sample, block: Block) -> Ints:
-    """int64[n]. The leaf of each row of a table, by a tree of one root that grew on a sample of
-    it."""
+def send_rows(tree: CutTree, sample: Sample, block: Block, root: Ints) -> Ints:
+    """int64[n]. The leaf of each row of a table, by a forest that grew on a sample of it. root:
+    int64[n], the tree of each row."""
     rows = Sample(block, np.arange(block.n), 1.0)
     vars(rows)["tops"] = sample.tops  # planes are in the sample's coordinates
-    leaf = np.full(block.n, int(tree.roots[0]), np.int64)  # so far a node, or -1 - leaf
+    leaf = tree.roots[root].astype(np.int64)  # so far a node, or -1 - leaf
     for node, cut in enumerate(tree.cuts):  # a node comes before its children
         here = np.flatnonzero(leaf == node)
         leaf[here] = np.where(rows.left(cut, here), tree.left[node], tree.right[node])

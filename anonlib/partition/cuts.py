@@ -22,8 +22,34 @@ Singles = npt.NDArray[np.float32]
 CHUNK = 8
 
 
+class TreeShape:
+    """What every forest of cuts has: inner nodes, and where each sends its rows. A child or root
+    c >= 0 is the inner node c; c < 0 is the leaf -1 - c."""
+
+    left: npt.NDArray[np.int32]
+    right: npt.NDArray[np.int32]
+    roots: npt.NDArray[np.int32]
+
+    @property
+    def n_leaves(self) -> int:
+        return len(self.left) + len(self.roots)
+
+    @property
+    def root_of_leaf(self) -> Ints:
+        """int64[leaves]. The tree of each leaf, 0..r-1."""
+        result = np.zeros(self.n_leaves, np.int64)
+        below = [(child, root) for root, child in enumerate(self.roots.tolist())]
+        while below:
+            child, of = below.pop()
+            if child < 0:
+                result[-1 - child] = of
+            else:
+                below += [(int(self.left[child]), of), (int(self.right[child]), of)]
+        return result
+
+
 @dataclass(frozen=True)
-class Cuts:
+class Cuts(TreeShape):
     """A forest with i inner nodes, r roots and i + r leaves, on f features.
 
     Inner node j sends a row to `left[j]` if `weights[j] @ features < threshold[j]`, else to
@@ -45,10 +71,6 @@ class Cuts:
     roots: npt.NDArray[np.int32]
 
     @property
-    def n_leaves(self) -> int:
-        return len(self.threshold) + len(self.roots)
-
-    @property
     def depth(self) -> int:
         """The largest number of cuts that a row passes."""
         depth = np.zeros(len(self.threshold), np.int64)
@@ -56,19 +78,6 @@ class Cuts:
             below = [depth[c] for c in (self.left[j], self.right[j]) if c >= 0]
             depth[j] = 1 + max(below, default=0)
         return int(max(depth[self.roots[self.roots >= 0]], default=0))
-
-    @property
-    def root_of_leaf(self) -> Ints:
-        """int64[leaves]. The tree of each leaf, 0..r-1."""
-        result = np.zeros(self.n_leaves, np.int64)
-        below = [(child, root) for root, child in enumerate(self.roots.tolist())]
-        while below:
-            child, of = below.pop()
-            if child < 0:
-                result[-1 - child] = of
-            else:
-                below += [(int(self.left[child]), of), (int(self.right[child]), of)]
-        return result
 
     def levels(self) -> list[tuple[Singles, Ints]]:
         """The forest level by level, for a walk by look-ups.

@@ -1,15 +1,22 @@
-"""Repair: merges leaves that fail the privacy models with the nearest leaves."""
+"""Repair: merges leaves that fail the privacy models with the nearest leaves, and deals those that
+are too large for a task to several blocks. Whoever counts the rows, in memory or in Spark, gets the
+same blocks."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from math import ceil
 
 import numpy as np
 
 from anonlib.arrays import MISSING, Bools, Floats, Ints
-from anonlib.partition.cuts import Cuts
+from anonlib.partition.cuts import Singles, TreeShape, no_cuts
+from anonlib.partition.units import IN_TASK
 from anonlib.privacy import CellCounts, KnownGroups, PrivacyModel, Reference, SparseCounts
 from anonlib.privacy.shares import group_codes, sum_counts
+
+#: Sketches of distinct values have 64-bit words, this many values of l each.
+VALUES_PER_WORD = 16
 
 
 @dataclass(frozen=True)
@@ -204,7 +211,7 @@ def _bits(words: Ints) -> SparseCounts:
 
 
 def merge_small(
-    cuts: Cuts, root: Ints, counts: BlockCounts, centers: Floats, demands: Demands
+    cuts: TreeShape, root: Ints, counts: BlockCounts, centers: Floats, demands: Demands
 ) -> Ints:
     """Merges leaves until every block holds its models.
 
@@ -246,12 +253,12 @@ def _holds(leaves: Ints, counts: BlockCounts, demands: Demands) -> bool:
     return bool(asked.holds(counts.of(leaves).merge(one, 1))[0])
 
 
-def _around(cuts: Cuts, root: Ints) -> list[list[Ints]]:
+def _around(cuts: TreeShape, root: Ints) -> list[list[Ints]]:
     """For each leaf: the leaves of each subtree around it, smallest first, then those of its
     tree."""
-    below: list[Ints] = [np.zeros(0, np.int64)] * len(cuts.threshold)
+    below: list[Ints] = [np.zeros(0, np.int64)] * len(cuts.left)
     around: list[list[Ints]] = [[] for _ in root]
-    for j in range(len(cuts.threshold) - 1, -1, -1):
+    for j in range(len(cuts.left) - 1, -1, -1):
         parts = [below[c] if c >= 0 else np.array([-1 - c]) for c in (cuts.left[j], cuts.right[j])]
         below[j] = np.concatenate(parts)
         for leaf in below[j]:
@@ -272,3 +279,149 @@ def _nearest(
             distance = np.sum((centers[others] - centers[leaf]) ** 2, axis=1)
             return int(group[others[np.argmin(distance)]])
     return None
+
+
+@dataclass(frozen=True)
+class Leaves:
+    """The b leaves of a plan before its repair.
+
+    Attributes:
+        cuts: The forest. Leaves of heavy tuples are not in it.
+        owner: int64[b]. Whose rows a leaf has: leaves of two owners are never merged. -1 for rows
+            that are left out.
+        centers: float64[b, f]. The centre of each leaf.
+        heavy: The leaves of heavy tuples.
+    """
+
+    cuts: TreeShape
+    owner: Ints
+    centers: Floats
+    heavy: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Deal:
+    """How the rows of leaves become blocks: the block of a row is `first[leaf]` plus a hash of the
+    row modulo `buckets[leaf]`.
+
+    Attributes:
+        first: int64[leaves]. The first block of each leaf; 0 for a leaf that is left out.
+        buckets: int64[leaves]. The blocks that a leaf is dealt to.
+        sizes: int64[blocks]. The rows of each block; estimated where a leaf is dealt to several.
+        n_merged: Leaves that were merged with others.
+        largest: Rows of the largest leaf.
+        spread: Leaves of heavy tuples that are alone in their blocks. However their rows are
+            dealt, the tuple itself is released.
+    """
+
+    first: Ints
+    buckets: Ints
+    sizes: Ints
+    n_merged: int = 0
+    largest: int = 0
+    spread: tuple[int, ...] = ()
+
+
+def deal_one_each(n_leaves: int) -> Deal:
+    """Each leaf is a block."""
+    one = np.ones(n_leaves, np.int64)
+    return Deal(np.arange(n_leaves), one, np.zeros(n_leaves, np.int64))
+
+
+def repair(
+    leaves: Leaves,
+    count: Callable[[Deal], BlockCounts],
+    demand: Callable[[Ints], Demands],
+    max_rows: int | None,
+) -> Deal:
+    """Merges leaves until all blocks hold their models, and deals leaves that are too large for a
+    task (most of such a leaf is one repeated tuple) into as many buckets as hold the models.
+
+    Args:
+        leaves: The leaves.
+        count: Counts the blocks of a deal exactly.
+        demand: The models that the rows of each of these owners must hold.
+        max_rows: The rows of a block; None if leaves stay whole, however large they are.
+    """
+    n, owner = len(leaves.owner), leaves.owner
+    counts = count(deal_one_each(n))
+    group = merge_small(leaves.cuts, owner, counts, leaves.centers, demand(owner))
+    if counts.shared and counts.counts:
+        group = _merge_again(leaves, count, demand, group)
+    has_block = group >= 0
+    sizes = np.bincount(group[has_block], counts.n_rows[has_block]).astype(np.int64)
+    dealt = np.ones_like(sizes)
+    if max_rows is not None:
+        dealt = np.where(sizes > IN_TASK * max_rows, -(-sizes // max_rows), 1)
+    group_owner = np.zeros(len(sizes), np.int64)
+    group_owner[group[has_block]] = owner[has_block]
+    alone = np.bincount(group[has_block], minlength=len(sizes)) == 1
+    while True:
+        start = np.cumsum(dealt) - dealt
+        deal = Deal(
+            first=np.where(has_block, start[group], 0),
+            buckets=np.where(has_block, dealt[group], 1),
+            sizes=np.repeat(-(-sizes // dealt), dealt),
+            n_merged=int(has_block.sum() - len(sizes)),
+            largest=int(sizes.max()),
+            spread=tuple(i for i in leaves.heavy if has_block[i] and alone[group[i]]),
+        )
+        if (dealt == 1).all():
+            return deal
+        counts = count(deal)
+        each = np.repeat(np.arange(len(dealt)), dealt)
+        holds = demand(group_owner[each]).holds(counts) | (counts.n_rows == 0)
+        short = np.unique(each[~holds & (dealt[each] > 1)])
+        if not len(short):
+            return deal
+        dealt[short] //= 2
+
+
+def _merge_again(
+    leaves: Leaves,
+    count: Callable[[Deal], BlockCounts],
+    demand: Callable[[Ints], Demands],
+    group: Ints,
+) -> Ints:
+    """int64[b]. The block of each leaf, 0..m-1; -1 for none.
+
+    Sums over merged leaves count a person with rows in several of them several times. So blocks are
+    counted again, and merged until they hold their models.
+    """
+    has_block, centers = group >= 0, leaves.centers
+    each = deal_one_each(len(group))
+    while True:
+        first = np.unique(group[has_block], return_index=True)[1]
+        some = np.flatnonzero(has_block)[first]  # one leaf of each block
+        counts = count(replace(each, first=np.where(has_block, group, 0)))
+        owner, none = leaves.owner[some], no_cuts(centers.shape[1], 0)
+        merged = merge_small(none, owner, counts, centers[some], demand(owner))
+        if int(merged.max()) + 1 == len(some):
+            return group
+        group = np.where(has_block, merged[group], -1)
+
+
+def find_centers(leaf: Ints, coordinates: Singles, n_leaves: int) -> Floats:
+    """float64[leaves, f]. The mean coordinates of the sampled rows of each leaf; 0 if none was
+    sampled. leaf: int64[m], the leaf of each."""
+    values = coordinates.astype(np.float64)
+    count = np.maximum(np.bincount(leaf, minlength=n_leaves), 1)
+    sums = [np.bincount(leaf, values[:, f], n_leaves) for f in range(values.shape[1])]
+    return np.column_stack([np.empty((n_leaves, 0)), *sums]) / count[:, None]
+
+
+def as_values(leaf: Ints, size: Ints) -> SparseCounts:
+    """Counts of as many distinct values as leaves are known to have, each of one person. Leaves
+    that are merged have then as many as the richest of them, which is a lower bound.
+
+    Args:
+        leaf: int64[l], ascending. Leaves.
+        size: int64[l]. The distinct values of each.
+    """
+    value = np.arange(size.sum()) - np.repeat(np.cumsum(size) - size, size)
+    return SparseCounts(np.repeat(leaf, size), value, np.ones(size.sum(), np.int64))
+
+
+def count_words(models: Sequence[PrivacyModel]) -> int:
+    """The words of a sketch that shows whether leaves have the values that models ask for."""
+    return max(1, ceil(max((m.min_values for m in models), default=0) / VALUES_PER_WORD))

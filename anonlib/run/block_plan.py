@@ -21,12 +21,13 @@ from anonlib.local.limits import refuse_large
 from anonlib.local.table_digest import Digest
 from anonlib.partition import Cut, Plane, Sample
 from anonlib.partition.chain import grow
-from anonlib.partition.cuts import Cuts, no_cuts
-from anonlib.partition.repair import BlockCounts, Demands, merge_small, one_demand
+from anonlib.partition.cuts import Cuts
+from anonlib.partition.repair import BlockCounts, Demands, Leaves, find_centers, one_demand, repair
+from anonlib.partition.settlement import Owners
 from anonlib.partition.units import BLOCKS_PER_UNIT, IN_TASK, find_heavy, group_leaves
 from anonlib.privacy import build_models
 from anonlib.run.leaves import LEAF, CutFeature, compile_tree, count_leaves, with_leaf
-from anonlib.run.owners import Owners, resolve_owners
+from anonlib.run.owners import number_rows, resolve_owners
 from anonlib.run.plan import Outcome, Plan, merge_read
 from anonlib.run.sample import tuple_hash
 from anonlib.run.scan import Scan
@@ -146,7 +147,7 @@ class BlockPlan(Plan):
     def left_out(self, rows: DataFrame, schema: Schema) -> DataFrame:
         """The rows of controllers that are suppressed."""
         assert self.owners is not None  # else every row has a block
-        owner = at(self.owners.owner, self.owners.number)
+        owner = at(self.owners.owner, number_rows(schema, self.owners))
         return rows.where(F.coalesce(owner, F.lit(-1)) < 0)
 
     def outcome(
@@ -247,10 +248,41 @@ def plan_blocks(
     if small and plain and owners is None and not count:
         units = group_leaves(cuts, sizes, BLOCKS_PER_UNIT * bound)
         return replace(draft, sizes=sizes, largest=int(sizes.max()), units=units)
-    heavy_roots = [root[leaf == id][0] for id in heavy.values()]
-    roots = np.concatenate([cuts.root_of_leaf, np.array(heavy_roots, np.int64)])
-    centers = _centers(leaf, sample.coordinates.astype(np.float64), n_leaves)
-    return _repair(draft, BlockCounter(rows, schema, task), partition, roots, centers)
+    max_rows = None if any(step.max_block_rows for step in steps) else bound
+    return _repair(draft, sample, root, leaf, BlockCounter(rows, schema, task), max_rows)
+
+
+def _repair(
+    draft: BlockPlan,
+    sample: Sample,
+    root: Ints,
+    leaf: Ints,
+    counter: "BlockCounter",
+    max_rows: int | None,
+) -> BlockPlan:
+    """The plan with blocks that hold the models.
+
+    Args:
+        draft: The plan before.
+        sample: m sampled rows.
+        root: int64[m]. Their trees.
+        leaf: int64[m]. Their leaves.
+        counter: Counts blocks.
+        max_rows: As for `repair`.
+    """
+    heavy_roots = [root[leaf == id][0] for id in draft.heavy.values()]
+    owner = np.concatenate([draft.cuts.root_of_leaf, np.array(heavy_roots, np.int64)])
+    if draft.owners is not None:
+        owner = draft.owners.owner[owner]
+    centers = find_centers(leaf, sample.coordinates, len(owner))
+    leaves = Leaves(draft.cuts, owner, centers, tuple(draft.heavy.values()))
+    deal = repair(
+        leaves,
+        lambda deal: counter.count(replace(draft, **vars(deal))),
+        lambda owner: counter.demands(draft, owner),
+        max_rows,
+    )
+    return replace(draft, **vars(deal))
 
 
 @dataclass(frozen=True)
@@ -276,83 +308,13 @@ class BlockCounter:
         return plan.owners.demands(owner)
 
 
-def _repair(
-    draft: BlockPlan,
-    rows: BlockCounter,
-    partition: PartitionSection,
-    root: Ints,
-    centers: Floats,
-) -> BlockPlan:
-    """Repairs a plan until its blocks hold the models: merges leaves, and deals leaves that are too
-    large for a task (most of such a leaf is one repeated tuple) into as many buckets as hold the
-    models."""
-    owner = root if draft.owners is None else draft.owners.owner[root]
-    counts = rows.count(draft)
-    demands = rows.demands(draft, owner)
-    group = merge_small(draft.cuts, owner, counts, centers, demands)
-    if counts.shared and counts.counts:
-        group = _merge_again(draft, rows, group, owner, centers)
-    has_block = group >= 0
-    sizes = np.bincount(group[has_block], counts.n_rows[has_block]).astype(np.int64)
-    bound = partition.max_rows
-    dealt = np.where(sizes > IN_TASK * bound, -(-sizes // bound), 1)
-    if any(step.max_block_rows for step in partition.steps):
-        dealt = np.ones_like(dealt)
-    group_owner = np.zeros(len(sizes), np.int64)
-    group_owner[group[has_block]] = owner[has_block]
-    alone = np.bincount(group[has_block], minlength=len(sizes)) == 1
-    heavy = [leaf for leaf in draft.heavy.values() if has_block[leaf] and alone[group[leaf]]]
-    while True:
-        start = np.cumsum(dealt) - dealt
-        plan = replace(
-            draft,
-            first=np.where(has_block, start[group], 0),
-            buckets=np.where(has_block, dealt[group], 1),
-            sizes=np.repeat(-(-sizes // dealt), dealt),
-            n_merged=int(has_block.sum() - len(sizes)),
-            largest=int(sizes.max()),
-            spread=tuple(heavy),
-        )
-        if (dealt == 1).all():
-            return plan
-        counts = rows.count(plan)
-        each = np.repeat(np.arange(len(dealt)), dealt)
-        holds = rows.demands(draft, group_owner[each]).holds(counts) | (counts.n_rows == 0)
-        short = np.unique(each[~holds & (dealt[each] > 1)])
-        if not len(short):
-            return plan
-        dealt[short] //= 2
-
-
-def _merge_again(
-    draft: BlockPlan, rows: BlockCounter, group: Ints, owner: Ints, centers: Floats
-) -> Ints:
-    """int64[b]. The block of each leaf, 0..m-1; -1 for none.
-
-    Sums over merged leaves count a person with rows in several of them several times. So blocks are
-    counted again, and merged until they hold their models.
-    """
-    has_block = group >= 0
-    while True:
-        first = np.unique(group[has_block], return_index=True)[1]
-        leaves = np.flatnonzero(has_block)[first]  # one of each block
-        plan = replace(draft, first=np.where(has_block, group, 0))
-        counts, demands = rows.count(plan), rows.demands(draft, owner[leaves])
-        root, none = owner[leaves], no_cuts(centers.shape[1], 0)
-        merged = merge_small(none, root, counts, centers[leaves], demands)
-        if int(merged.max()) + 1 == len(leaves):
-            return group
-        group = np.where(has_block, merged[group], -1)
-
-
 def _sample(scan: Scan, task: Task, owners: Owners | None) -> tuple[Sample, Ints, Ints]:
     """The sample as partitioners see it, and the root and the tuple's hash of each row."""
     place = pa.array(np.arange(len(scan.sample)))
     block, table = to_block(scan.sample.append_column("place", place), task)
     root = np.zeros(block.n, np.int64)
     if owners is not None:
-        hashes = np.array(owners.hashes, np.int64)  # ascending
-        root = np.searchsorted(hashes, table.column(OWNER).to_numpy())
+        root = np.searchsorted(owners.hashes, table.column(OWNER).to_numpy())
     share = 1.0 if block.n == scan.n_rows else block.n / scan.n_rows
     sample = Sample(block, table.column("place").to_numpy(), share)
     return sample, root, table.column(TUPLE).to_numpy()
@@ -365,19 +327,12 @@ def _split_by(cuts: Sequence[Cut], scan: Scan) -> tuple[str, ...]:
     return tuple(sorted({ids[cut.column] for cut in cuts if not isinstance(cut, Plane)}))
 
 
-def _centers(leaf: Ints, values: Floats, n_leaves: int) -> Floats:
-    """The mean coordinates of the sampled rows of each leaf; 0 if none was sampled."""
-    count = np.maximum(np.bincount(leaf, minlength=n_leaves), 1)
-    sums = [np.bincount(leaf, values[:, f], n_leaves) for f in range(values.shape[1])]
-    return np.column_stack([np.empty((n_leaves, 0)), *sums]) / count[:, None]
-
-
 def with_blocks(rows: DataFrame, schema: Schema, plan: BlockPlan) -> DataFrame:
     """The kept rows with BLOCK, and with CONTROLLER if there are controllers; computed row by row
     in the JVM."""
     root = F.lit(0)
     if plan.owners is not None:
-        root = plan.owners.number
+        root = number_rows(schema, plan.owners)
         rows = rows.withColumn(CONTROLLER, at(plan.owners.owner, root))
         if (plan.owners.owner < 0).any():
             rows = rows.where(F.col(CONTROLLER) >= 0)

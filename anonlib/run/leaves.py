@@ -5,7 +5,6 @@ the features of every row, with the same float32 results.
 """
 
 from dataclasses import dataclass, replace
-from math import ceil
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -15,7 +14,7 @@ from pyspark.sql import functions as F
 from anonlib.arrays import GRID, MISSING, Ints
 from anonlib.partition import INDICATOR, Among, Below, CutTree, Plane, Sample
 from anonlib.partition.cuts import CHUNK, Cuts, Singles
-from anonlib.partition.repair import BlockCounts
+from anonlib.partition.repair import BlockCounts, as_values, count_words
 from anonlib.privacy import PrivacyModel, SparseCounts
 from anonlib.run.feasible import joint_counts
 from anonlib.spark.constants import at, constants, look_up
@@ -28,9 +27,6 @@ from anonlib.spark.values import (
 )
 from anonlib.table.encoding import Encoding, Values, codes_among
 from anonlib.table.schema import Scale, Schema
-
-#: Sketches of distinct values have 64-bit words, this many values of l each.
-VALUES_PER_WORD = 16
 
 LEAF = "__anonlib_leaf"
 
@@ -269,7 +265,7 @@ def count_leaves(
     Protected values are counted exactly if a model looks at counts, else by a sketch, as a lower
     bound. Values that nobody has are not counted.
     """
-    words = max(1, ceil(max((m.min_values for m in models), default=0) / VALUES_PER_WORD))
+    words = count_words(models)
     keys = [by, *schema.unit] if schema.unit else [by]
     person = F.lit(1) if not schema.unit else _all_present(schema.unit)
     inner = [F.count(F.lit(1)).alias("n"), F.max(person).alias("person")]
@@ -358,8 +354,7 @@ def exact_values(
         leaf, size = n.column(by).to_numpy().astype(np.int64), n.column("n").to_numpy()
         order = np.argsort(leaf)
         leaf, size = leaf[order], np.minimum(size[order], asked).astype(np.int64)
-        value_id = np.arange(size.sum()) - np.repeat(np.cumsum(size) - size, size)
-        exact[id] = SparseCounts(np.repeat(leaf, size), value_id, np.ones(size.sum(), np.int64))
+        exact[id] = as_values(leaf, size)
     return replace(counts, sketches={}, counts=exact)
 
 

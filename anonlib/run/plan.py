@@ -10,8 +10,8 @@ from pyspark.sql import DataFrame
 
 from anonlib.arrays import Floats
 from anonlib.local.table_digest import Digest
+from anonlib.partition.settlement import Owners
 from anonlib.privacy import PrivacyModel
-from anonlib.run.owners import Owners
 from anonlib.table.encoding import Values
 from anonlib.table.schema import Schema
 from anonlib.worker.task import Task, Totals

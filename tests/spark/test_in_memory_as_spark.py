@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from pyarrow import parquet
 from pyspark.sql import SparkSession
@@ -144,6 +145,101 @@ def test_same_rows(spark: SparkSession, tmp_path: Path, case: str) -> None:
     chosen = anonlib.parse(config(tmp_path, **changes, **persons))
     found = in_memory(table, chosen)
     assert found.num_rows == table.num_rows
+    assert rows_of(found) == rows_of(staged(spark, tmp_path, table, chosen))
+
+
+def with_hospitals(table: pa.Table) -> pa.Table:
+    """Rows of five hospitals of very different sizes, of one that has a single illness, and of
+    none."""
+    random = np.random.default_rng(8)
+    shares = [0.5, 0.25, 0.14, 0.05, 0.01, 0.05]
+    names = random.choice(
+        ["north", "south", "east", "west", "tiny", None], table.num_rows, p=shares
+    )
+    names[:7] = "lone"
+    ill = np.where(names == "lone", "Ill 0", table.column("illness").to_pylist())
+    place = table.column_names.index("illness")
+    return table.set_column(place, "illness", pa.array(ill)).append_column(
+        "hospital", pa.array(names, pa.string())
+    )
+
+
+def apart(*steps: str, **controller: Any) -> dict[str, Any]:
+    """A chain that keeps hospitals apart."""
+    first = {"type": "controller", "column": "hospital", **controller}
+    kinds = [{"type": step} for step in steps]
+    return {"partition": {"steps": [first, *kinds], "max_rows": 100, "sample_rows": 1000}}
+
+
+def limited(limit: float, *more: dict[str, Any]) -> dict[str, Any]:
+    return {"privacy": {**models(*more)["privacy"], "suppression_limit": limit}}
+
+
+OWN = {
+    "north": [{"type": "k_anonymity", "k": 30}],
+    "west": [{"type": "l_diversity", "l": 3, "attribute": "illness"}],
+}
+CLOSE = {"type": "t_closeness", "t": 0.7, "attribute": "illness"}
+CLASSES = {"kernel": {"type": "lda_mdav"}}
+TWICE = {"unit": ["person"], "one_row_per_person": False}
+ENTROPY = {"type": "l_diversity", "l": 2, "kind": "entropy"}
+#: By case: the changes of the config, and the rows that are lost.
+CONTROLLERS: dict[str, tuple[dict[str, Any], int]] = {
+    "left_out": ({**apart("kmeans"), **CLASSES, **limited(0.03, DIVERSE)}, 7),
+    "merged": ({**apart("mondrian", merge=True), **limited(0.0, DIVERSE)}, 0),
+    "own_models_merged": (
+        {**apart("target_tree", "kmeans", merge=True, models=OWN), **limited(0.0, DIVERSE)},
+        0,
+    ),
+    "relative": ({**apart("kmeans", models=OWN), **limited(0.03, DIVERSE, CLOSE)}, 7),
+    "blocks_that_fail": ({**apart("kmeans", merge=True), **limited(0.0, {**DIVERSE, "l": 5})}, 0),
+    "unit_left_out": ({**apart("kmeans"), **TWICE, **limited(0.03, DIVERSE)}, 7),
+    "unit_counts": ({**apart("kmeans", merge=True), **TWICE, **limited(0.0, ENTROPY, CLOSE)}, 0),
+    "joint": (
+        {
+            **apart("kmeans", merge=True),
+            "attributes": {"income": {"role": "sensitive"}},
+            "privacy": {"models": [{"type": "k_anonymity", "k": 4}, DIVERSE], "joint": True},
+        },
+        0,
+    ),
+    "released": (
+        {
+            **apart("kmeans", models=OWN),
+            "attributes": {"hospital": {**QUASI, "scale": "nominal"}},
+            **limited(0.03, DIVERSE),
+        },
+        7,
+    ),
+    "large_leaf": ({**apart("kmeans"), **limited(0.03, DIVERSE)}, 7),
+    "heavy_tuple": ({**apart("kmeans"), **limited(0.03, DIVERSE)}, 7),
+}
+
+
+#: By case: of so many rows all but one agree in all quasi-identifiers. Those of the largest
+#: hospital are more than a task takes as one leaf, or as one tuple.
+CROWDS = {"large_leaf": 3, "heavy_tuple": 8}
+
+
+def with_crowd(table: pa.Table, n: int) -> pa.Table:
+    """Of n rows all but one agree in all quasi-identifiers."""
+    crowd = pa.array(np.arange(table.num_rows) % n > 0)
+    for place, name in enumerate(("age", "gain", "born", "city", "size")):
+        column = table.column(name)
+        table = table.set_column(place, name, pc.if_else(crowd, column[3], column))
+    return table
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("case", CONTROLLERS)
+def test_same_rows_of_controllers(spark: SparkSession, tmp_path: Path, case: str) -> None:
+    changes, n_lost = CONTROLLERS[case]
+    table = with_hospitals(people())
+    table = with_crowd(table, CROWDS[case]) if case in CROWDS else table
+    attributes = {"hospital": {"role": "drop"}, **changes.get("attributes", {})}
+    chosen = anonlib.parse(config(tmp_path, **{**changes, "attributes": attributes}))
+    found = in_memory(table, chosen)
+    assert found.num_rows == table.num_rows - n_lost
     assert rows_of(found) == rows_of(staged(spark, tmp_path, table, chosen))
 
 

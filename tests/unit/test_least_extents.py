@@ -15,9 +15,9 @@ from anonlib.local.table_digest import Digest
 from anonlib.loss import Metric, ReleasedBlock, list_metrics
 from anonlib.loss.ncp import penalties
 from anonlib.partition.cuts import no_cuts
+from anonlib.partition.settlement import Owners
 from anonlib.recode import Cells, Domain
 from anonlib.run.block_plan import BlockPlan
-from anonlib.run.owners import Owners
 from anonlib.table.block import Block, part
 from anonlib.table.encoding import Encoding
 from anonlib.table.schema import Scale
@@ -186,7 +186,7 @@ def test_rows_of_suppressed_controllers_have_lost_all() -> None:
     states = tuple(metric.update(seen) for metric in built)
     before = [metric.value(state) for metric, state in zip(built, states, strict=True)]
     rows = np.array([20, 5])
-    lost = Owners("h", (1, 2), rows, np.array([0, -1]), np.ones((2, 1), np.bool_), ((),), {})
+    lost = Owners(np.arange(2), rows, np.array([0, -1]), np.ones((2, 1), np.bool_), ((),), {})
     plan = BlockPlan(
         n_rows=20,
         values={},

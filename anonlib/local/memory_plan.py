@@ -1,0 +1,250 @@
+"""Plans a table in memory as Spark plans it (`anonlib/run/block_plan.py`): the same trees on the
+same sample, and the same repair."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+
+from anonlib import registry
+from anonlib.arrays import Ints
+from anonlib.config.model import Config
+from anonlib.local.controllers import find_owner_centers, list_owners, settle_owners, take_owners
+from anonlib.local.leaf_counts import count_in_memory
+from anonlib.local.limits import refuse_large, size_sample
+from anonlib.partition import Sample, send_rows
+from anonlib.partition.chain import grow
+from anonlib.partition.repair import (
+    BlockCounts,
+    Deal,
+    Demands,
+    Leaves,
+    deal_one_each,
+    find_centers,
+    one_demand,
+    repair,
+)
+from anonlib.partition.settlement import Owners
+from anonlib.partition.units import BLOCKS_PER_UNIT, IN_TASK, find_heavy, group_leaves
+from anonlib.privacy import build_models
+from anonlib.table.block import Block, part
+from anonlib.table.columns import BLOCK, CONTROLLER, HASH, HIGH, LOW
+from anonlib.table.schema import Schema
+from anonlib.worker.task import Task, to_block
+
+#: The column with the place of each row in the order of the seeded hash.
+PLACE = "__anonlib_place"
+
+
+@dataclass(frozen=True)
+class MemoryPlan:
+    """The rows of a table and their leaves.
+
+    Attributes:
+        rows: The kept rows, in canonical order, with PLACE.
+        schema: Their columns.
+        task: The worker's task.
+        leaf: int64[n]. The leaf of each row.
+        leaves: The leaves.
+        owner: int64[n] or None. The controller that each row counts for.
+        owners: What became of the data controllers; None without any.
+        units: int64[leaves] or None. The unit of each leaf, if the worker counts leaves and merges
+            those that fail within their unit.
+        max_rows: The rows of a block; None if leaves stay whole.
+    """
+
+    rows: pa.Table
+    schema: Schema
+    task: Task
+    leaf: Ints
+    leaves: Leaves
+    owner: Ints | None
+    owners: Owners | None
+    units: Ints | None
+    max_rows: int | None
+
+    def deal(self) -> Deal:
+        """The blocks of the leaves, which hold their models. Cost: some counts of all rows."""
+        n_leaves = len(self.leaves.owner)
+        if n_leaves == 1:
+            return deal_one_each(1)  # the table holds the models as a whole
+        return repair(self.leaves, self._count, self._demand, self.max_rows)
+
+    def with_blocks(self, deal: Deal) -> pa.Table:
+        """The rows as the worker gets them."""
+        added = {BLOCK: pa.array(self._find_blocks(deal), pa.int32())}
+        if self.owner is not None:
+            added[CONTROLLER] = pa.array(self.owner, pa.int32())
+        # A worker adds up the halves of rows' digests; a table in memory can't change meanwhile.
+        added |= dict.fromkeys((LOW, HIGH), self.rows.column(HASH))
+        rows = self.rows
+        for name, column in added.items():
+            rows = rows.append_column(name, column)
+        return rows
+
+    def _find_blocks(self, deal: Deal) -> Ints:
+        """int64[n]. The block of each row."""
+        block, buckets = deal.first[self.leaf], deal.buckets[self.leaf]
+        if deal.buckets.max() == 1:
+            return block
+        from anonlib.local.hashes import hash_rows  # this imports numba
+
+        hashes = hash_rows([self.rows.column(c.id).combine_chunks() for c in self.schema.columns])
+        # Rows of a heavy tuple may agree in all columns: nothing of theirs tells them apart.
+        dealt: Ints = np.where(np.isin(self.leaf, deal.spread), np.arange(len(block)), hashes)
+        return block + dealt % buckets
+
+    def _count(self, deal: Deal) -> BlockCounts:
+        models = build_models(self.task.models)
+        if self.owners is not None:
+            models += tuple(m for own in self.owners.own.values() for m in own)
+        return count_in_memory(
+            self.rows,
+            self._find_blocks(deal),
+            int((deal.first + deal.buckets).max()),
+            self.schema,
+            self.task.values,
+            models,
+            self.task.missing_tokens,
+            exact=False,
+        )
+
+    def _demand(self, owner: Ints) -> Demands:
+        if self.owners is None:
+            return one_demand(build_models(self.task.models), len(owner))
+        return self.owners.demands(owner)
+
+
+def plan_rows(
+    table: pa.Table, schema: Schema, config: Config, task: Task, owner: Ints | None = None
+) -> MemoryPlan:
+    """Makes the plan of a table.
+
+    Args:
+        table: The rows, in the order of the seeded hash.
+        schema: Their columns.
+        config: The config.
+        task: The worker's task.
+        owner: int64[n], 0..c-1. The data controller of each row, where no column tells it. None if
+            a step of the config does, or there are no controllers.
+
+    Raises:
+        ConfigError: A step keeps too large a table whole, or names controllers that are not there.
+        InfeasibleError: Controllers can't hold their models.
+    """
+    partition, n = config.partition, table.num_rows
+    block, rows = to_block(table.append_column(PLACE, pa.array(np.arange(n))), task)
+    if config.kernel.needs_classes:
+        from anonlib.kernels.discriminant import class_moments
+
+        task = replace(task, moments=class_moments(block))
+    place, most = rows.column(PLACE).to_numpy(), size_sample(partition, n)
+    in_sample = np.flatnonzero(place < most)
+    owners, root = _find_owners(rows, schema, config, task, in_sample, owner)
+    refuse_large(partition, np.array([n]) if owners is None else owners.kept_rows)
+    share = 1.0 if len(in_sample) == n else len(in_sample) / n
+    sample = Sample(part(block, in_sample), place[in_sample], share)
+    leaf, leaves, units = _find_leaves(block, rows, sample, in_sample, root, schema, config, owners)
+    whole = any(step.max_block_rows for step in partition.steps)
+    bound = None if whole else partition.max_rows
+    if owners is None:
+        return MemoryPlan(rows, schema, task, leaf, leaves, None, None, units, bound)
+    own = {c: tuple(map(registry.spec, models)) for c, models in owners.own.items()}
+    task, its = replace(task, values=owners.values, own=own), owners.owner[root]
+    kept = np.flatnonzero(its >= 0)
+    rows = rows.take(pa.array(kept))
+    return MemoryPlan(rows, schema, task, leaf[kept], leaves, its[kept], owners, units, bound)
+
+
+def _find_owners(
+    rows: pa.Table,
+    schema: Schema,
+    config: Config,
+    task: Task,
+    in_sample: Ints,
+    root: Ints | None,
+) -> tuple[Owners | None, Ints]:
+    """What becomes of the data controllers, and int64[n], the controller of each row: its tree.
+
+    Args:
+        rows: The rows, in canonical order.
+        schema: Their columns.
+        config: The config.
+        task: The worker's task.
+        in_sample: int64[m]. The places of sampled rows.
+        root: int64[n] or None. The controller of each row in the order of the table, where no
+            column tells it.
+    """
+    step, n = config.partition.controller, rows.num_rows
+    centers = None
+    if root is not None:
+        root = root[rows.column(PLACE).to_numpy()]
+        owners = take_owners(root, build_models(task.models), task.values)
+    elif step is not None:
+        owners, root = list_owners(rows, schema, step, config.attributes, task)
+        if step.merge:
+            sample, n_owners = rows.take(pa.array(in_sample)), len(owners.owner)
+            centers = find_owner_centers(sample, task.encodings, root[in_sample], n_owners)
+    else:
+        return None, np.zeros(n, np.int64)
+    most = config.privacy.may_suppress(n)
+    return settle_owners(owners, root, rows, schema, task.missing_tokens, centers, most), root
+
+
+def _find_leaves(
+    block: Block,
+    rows: pa.Table,
+    sample: Sample,
+    in_sample: Ints,
+    root: Ints,
+    schema: Schema,
+    config: Config,
+    owners: Owners | None,
+) -> tuple[Ints, Leaves, Ints | None]:
+    """int64[n], the leaf of each row; the leaves; and the unit of each, if the worker may merge
+    those that fail.
+
+    Args:
+        block: All rows.
+        rows: The same rows by id.
+        sample: Those that trees grow on.
+        in_sample: int64[m]. Their places in the block.
+        root: int64[n]. The tree of each row.
+        schema: The columns.
+        config: The config.
+        owners: What became of the data controllers.
+    """
+    partition, bound, share = config.partition, config.partition.max_rows, sample.share
+    n_rows = np.array([block.n]) if owners is None else owners.n_rows
+    tree, found = grow(sample, partition.steps, bound, config.seed, root[in_sample], n_rows)
+    leaf = found if share == 1.0 else send_rows(tree, sample, block, root)
+    heavy: dict[int, int] = {}
+    if not any(step.max_block_rows for step in partition.steps):
+        tuples = _hash_tuples(rows, schema, root)
+        heavy, found = find_heavy(tuples[in_sample], IN_TASK * bound * share, found, tree.n_leaves)
+        for number, its_leaf in heavy.items():
+            leaf = np.where(tuples == number, its_leaf, leaf)
+    n_leaves = tree.n_leaves + len(heavy)
+    sizes = np.rint(np.bincount(found, minlength=n_leaves) / share).astype(np.int64)
+    small = not heavy and int(sizes.max()) <= IN_TASK * bound
+    plain = not block.joint and not any(model.looks_at == "counts" for model in block.models)
+    units = None
+    if small and plain and owners is None and n_leaves > 1:
+        units = group_leaves(tree, sizes, BLOCKS_PER_UNIT * bound)
+    roots = np.array([root[in_sample][found == id][0] for id in heavy.values()], np.int64)
+    owner = np.concatenate([tree.root_of_leaf, roots])
+    owner = owner if owners is None else owners.owner[owner]
+    centers = find_centers(found, sample.coordinates, n_leaves)
+    return leaf, Leaves(tree, owner, centers, tuple(heavy.values())), units
+
+
+def _hash_tuples(rows: pa.Table, schema: Schema, root: Ints) -> Ints:
+    """int64[n]. Spark's hash of the quasi-identifiers and the controller of each row."""
+    from anonlib.local.hashes import hash_rows  # this imports numba
+
+    ids = dict.fromkeys(column.id for column in schema.quasi_identifiers)
+    ids |= {} if schema.controller is None else {schema.controller: None}
+    columns = [rows.column(id).combine_chunks() for id in ids]
+    if schema.controller is None and root.any():
+        columns.append(pa.array(root))
+    return hash_rows(columns)

@@ -1,0 +1,154 @@
+"""Data controllers: which are kept, merged or suppressed, and the models that each must hold."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from anonlib.arrays import Bools, Floats, Ints
+from anonlib.errors import InfeasibleError, Problem
+from anonlib.partition.cuts import no_cuts
+from anonlib.partition.repair import BlockCounts, Demands, merge_small
+from anonlib.privacy import PrivacyModel, Reference
+from anonlib.table.encoding import Values
+
+
+@dataclass(frozen=True)
+class Owners:
+    """The data controllers 0..c-1 of a table, in the order of Spark's hashes of their values.
+
+    Attributes:
+        hashes: int64[c], ascending. These hashes.
+        n_rows: int64[c]. Rows of each controller.
+        owner: int64[c]. The controller that the rows count for: itself, another one after a
+            merger, -1 if suppressed.
+        must_hold: bool[c, sets]. The `sets` of models that each owner asks; the config's are first.
+        values: By id: the values of protected columns in the rows that are kept.
+    """
+
+    hashes: Ints
+    n_rows: Ints
+    owner: Ints
+    must_hold: Bools
+    sets: tuple[tuple[PrivacyModel, ...], ...]
+    values: dict[str, Values]
+
+    @property
+    def kept_rows(self) -> Ints:
+        """int64[owners that are kept]: their rows."""
+        kept = self.owner >= 0
+        return np.bincount(self.owner[kept], self.n_rows[kept]).astype(np.int64)
+
+    @cached_property
+    def own(self) -> dict[int, tuple[PrivacyModel, ...]]:
+        """By owner: the models that it must hold besides those of the config."""
+        own = {}
+        kept = self.owner == np.arange(len(self.owner))
+        for c in np.flatnonzero(self.must_hold[:, 1:].any(axis=1) & kept).tolist():
+            which = np.flatnonzero(self.must_hold[c, 1:]) + 1
+            own[c] = tuple(model for s in which for model in self.sets[s])
+        return own
+
+    def with_own_models(self) -> list[tuple[tuple[int, ...], tuple[PrivacyModel, ...]]]:
+        """Groups of owners that must hold the same models of their own, and these models."""
+        alike: dict[tuple[PrivacyModel, ...], list[int]] = {}
+        for owner, models in self.own.items():
+            alike.setdefault(models, []).append(owner)
+        return [(tuple(owners), models) for models, owners in alike.items()]
+
+    def demands(self, owner: Ints) -> Demands:
+        """The models that the rows of each of these owners must hold."""
+        return Demands(self.sets, self.must_hold[owner])
+
+    def to_dict(self) -> dict[str, Any]:
+        """For the private run record."""
+        return {
+            "n": len(self.hashes),
+            "n_suppressed": int((self.owner < 0).sum()),
+            "n_merged": int((self.owner[self.owner >= 0] != np.flatnonzero(self.owner >= 0)).sum()),
+        }
+
+
+def merge_owners(owners: Owners, counts: BlockCounts, centers: Floats) -> Owners:
+    """Merges each failing controller with the nearest, until all hold their models. Raises
+    InfeasibleError if all merged ones still fail."""
+    n = len(owners.hashes)
+    demands = owners.demands(owners.owner)
+    group = merge_small(no_cuts(0, 0), np.zeros(n, np.int64), counts, centers, demands)
+    first = np.unique(group, return_index=True)[1]
+    held = demands.merge(group, len(first)).holds(counts.merge(group, len(first)))
+    if not (held.all() or counts.shared):  # with shared persons, counts are lower bounds
+        raise InfeasibleError(
+            [
+                Problem(
+                    "partition.steps.0.models",
+                    (
+                        "even merged into one, the controllers don't hold the `models` of some of "
+                        "them; weaken these models"
+                    ),
+                )
+            ]
+        )
+    owner = first[group]
+    must_hold = np.zeros_like(owners.must_hold)
+    np.logical_or.at(must_hold, owner, owners.must_hold)
+    return replace(owners, owner=owner, must_hold=must_hold)
+
+
+def suppress_owners(
+    owners: Owners, count: Callable[[Owners], BlockCounts], max_suppressed: int, n_rows: int
+) -> Owners:
+    """Suppresses controllers that fail, `max_suppressed` rows at most. The references are
+    then counted without them, so that others may fail in the next round."""
+    everyone = np.arange(len(owners.owner))
+    while True:
+        stays = owners.owner >= 0
+        counts = count(owners)
+        lost = stays & ~owners.demands(everyone).holds(counts)
+        if not lost.any():
+            return owners
+        stays &= ~lost
+        n_lost = int(owners.n_rows[~stays].sum())
+        if n_lost > max_suppressed or not stays.any():
+            raise InfeasibleError(
+                [
+                    Problem(
+                        "partition.steps.0",
+                        (
+                            f"{(~stays).sum()} of {len(stays)} controllers, with {n_lost} of "
+                            f"{n_rows} rows, can't hold their models alone; suppression_limit "
+                            f"allows {max_suppressed} rows. Raise it, weaken the models, or set "
+                            "`merge: true`"
+                        ),
+                    )
+                ]
+            )
+        owners = replace(
+            owners,
+            owner=np.where(stays, owners.owner, -1),
+            values=_of_kept(counts, owners.values, stays),
+        )
+
+
+def _of_kept(counts: BlockCounts, values: dict[str, Values], stays: Bools) -> dict[str, Values]:
+    """The values of protected columns in the rows of kept controllers.
+
+    With a unit all values stay: a person may have rows at several controllers, and no model of the
+    config compares cells with the whole table.
+    """
+    if counts.shared:
+        return values
+    return {id: _without(counts, id, each, ~stays) for id, each in values.items()}
+
+
+def _without(counts: BlockCounts, id: str, values: Values, gone: Bools) -> Values:
+    of, reference = counts.counts[id], values.reference
+    lost = gone[of.cell]
+    n_lost = np.bincount(of.value[lost], of.count[lost], len(values.categories)).astype(np.int64)
+    total = reference.count - n_lost
+    there = total > 0
+    levels = None if reference.levels is None else reference.levels[:, there]
+    n_missing = reference.n_missing - int(counts.n_rows[gone].sum() - n_lost.sum())
+    return Values(values.categories.filter(there), Reference(total[there], n_missing, levels))
