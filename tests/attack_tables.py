@@ -10,9 +10,9 @@ import pyarrow as pa
 import anonlib
 from anonlib.arrays import Ints
 from anonlib.config.model import Config
-from anonlib.local.engine import make_release
+from anonlib.local.engine import fit_column, make_release
+from anonlib.local.row_numbers import number_classes
 from anonlib.local.rows import Rows, read_rows
-from anonlib.local.table import fit_column, number_classes
 from anonlib.measure import Findings, Measure
 from anonlib.measure.attack_tables import OUT, PERSON, ROW, AttackTables
 from anonlib.measure.case import Case, OtherRelease

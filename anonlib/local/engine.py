@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from anonlib import registry
 from anonlib.arrays import Floats, Ints
@@ -17,16 +18,18 @@ from anonlib.local.costs import choose_least_cost
 from anonlib.local.limits import size_sample
 from anonlib.local.memory_plan import plan_rows
 from anonlib.local.protected import require_values
+from anonlib.local.refusals import refuse_categories
+from anonlib.local.row_numbers import number_classes
 from anonlib.local.rows import Rows
-from anonlib.local.table import fit_column, number_classes
+from anonlib.measure.cell_sums import CellMeasure
 from anonlib.measure.fidelity.overview import Overview
 from anonlib.measure.states import States
 from anonlib.partition.repair import deal_one_each
 from anonlib.partition.settlement import Owners
 from anonlib.partition.tuples import TuplesPartitioner
 from anonlib.table.columns import COST, LINK, TUPLE, key_links
-from anonlib.table.encoding import Encoding, fit_encoding
-from anonlib.table.schema import Schema
+from anonlib.table.encoding import Encoding, fit_encoding, fit_whole
+from anonlib.table.schema import Column, Schema
 from anonlib.worker.cell_counts import (
     COST_STEP,
     CellStates,
@@ -83,7 +86,6 @@ def make_release(
     token_key: bytes,
     marks: Marks = NO_MARKS,
     pseudonym_key: bytes = b"",
-    owner: Ints | None = None,
 ) -> MemoryRelease:
     """Anonymizes the rows of a table in memory.
 
@@ -96,33 +98,69 @@ def make_release(
         marks: What measures need. The rows have LINK and HELD, if links and persons held out are
             among it.
         pseudonym_key: The key of the pseudonyms. Without one they are under a key that nobody has.
-        owner: int64[n], 0..c-1. The data controller of each row, where no column tells it. None if
-            a step of the config does, or there are no controllers.
 
     Raises:
         ConfigError: The config does not fit the rows: their number, or the categories of a column.
         InfeasibleError: The models can't hold.
         BlockError: The kernel can't go on.
     """
+    output = output_schema(
+        rows.schema,
+        costs=config.privacy.suppress == "costliest",
+        pairs=bool(marks.link_key),
+        marks_held_out=bool(marks.share),
+    )
+    return release_columns(
+        rows,
+        config,
+        output,
+        marks.counting or (Overview(),),
+        token_key=token_key,
+        pseudonym_key=pseudonym_key,
+        link_key=marks.link_key,
+    )
+
+
+def release_columns(
+    rows: Rows,
+    config: Config,
+    output: pa.Schema,
+    counting: Sequence[CellMeasure] = (),
+    *,
+    owner: Ints | None = None,
+    token_key: bytes = b"",
+    pseudonym_key: bytes = b"",
+    link_key: bytes = b"",
+) -> MemoryRelease:
+    """The same release with these columns: released ones, and others of the rows as they are.
+
+    Args:
+        rows: The rows.
+        config: The config.
+        output: The columns, by id.
+        counting: The measures to count cells for.
+        owner: int64[n], 0..c-1. The data controller of each row, where no column tells it. None if
+            a step of the config does, or there are no controllers.
+        token_key: The key of the tokens of persons.
+        pseudonym_key: The key of the pseudonyms, as for `make_release`.
+        link_key: The key of the links.
+
+    Raises: As `make_release`.
+    """
     table, schema = rows
     table_fit = fit_table(table, schema, config)
-    costs = config.privacy.suppress == "costliest"
-    output = output_schema(
-        schema, costs=costs, pairs=bool(marks.link_key), marks_held_out=bool(marks.share)
-    )
     sample = table.slice(0, size_sample(config.partition, table.num_rows))
-    counting = marks.counting or (Overview(),)
     task = replace(
         make_task(config, schema, table_fit, output),
         token_key=token_key,
         pseudonym_key=pseudonym_key or secrets.token_bytes(32),
-        link_key=marks.link_key,
+        link_key=link_key,
         counters=tuple(make_counter(m, schema, table_fit.encodings, sample) for m in counting),
     )
     if config.partition.by_tuples:
         return _search_tuples(table, schema, config.partition, config.privacy, task)
     release = _release_blocks(table, schema, config, task, owner)
-    if not costs:
+    if COST not in output.names:
         return release
     n_lost = table.num_rows - release.table.num_rows
     return _suppress_costliest(release, config.privacy.may_suppress(table.num_rows) - n_lost)
@@ -155,6 +193,19 @@ def fit_table(table: pa.Table, schema: Schema, config: Config) -> TableFit:
         context=tuple(encodings[column.id] for column in schema.context),
         values=require_values(table, schema, config),
     )
+
+
+def fit_column(
+    column: Column,
+    column_values: pa.ChunkedArray,
+    max_categories: int,
+    missing_tokens: tuple[str, ...],
+) -> Encoding:
+    """The encoding of a column of the whole table. Raises ConfigError for too many categories."""
+    values = column_values.combine_chunks()
+    if column.by_category and pc.count_distinct(values.drop_null()).as_py() > max_categories:
+        raise ConfigError([refuse_categories(column, max_categories)])
+    return fit_whole(column, values, missing_tokens)
 
 
 def _release_blocks(

@@ -22,7 +22,7 @@ from anonlib.local.content_rules import (
     judge_columns,
     list_compared,
 )
-from anonlib.local.table import number_classes
+from anonlib.local.row_numbers import number_classes
 from anonlib.local.text_columns import TextColumn, to_text_columns
 from anonlib.table.schema import Column, Schema
 

@@ -24,7 +24,7 @@ from anonlib.local.refusals import (
     refuse_rare,
     refuse_target,
 )
-from anonlib.local.table import number_classes
+from anonlib.local.row_numbers import number_classes
 from anonlib.partition.repair import Joint
 from anonlib.table.encoding import (
     Values,

@@ -12,7 +12,6 @@ import pyarrow as pa
 
 from anonlib.arrays import Floats, Ints
 from anonlib.errors import AnonlibError, InputError
-from anonlib.local.table import InMemory, anonymize_table, persons, split_persons
 from anonlib.measure.examples import (
     Examples,
     LearnTarget,
@@ -26,7 +25,9 @@ from anonlib.measure.learners import Learner
 from anonlib.measure.scores import Scores
 from anonlib.sweeps.cluster import compare_clusters
 from anonlib.sweeps.file import learn_target
+from anonlib.sweeps.person_splits import persons, split_persons
 from anonlib.sweeps.settings import Learn, Point
+from anonlib.sweeps.trial_release import TrialRelease, try_release
 from anonlib.table.encoding import to_float
 from anonlib.table.schema import Role, Scale, Schema, is_number
 
@@ -112,7 +113,7 @@ class _Trial:
     schema: Schema
     version: Schema | None
 
-    def run(self) -> tuple[InMemory, dict[str, float | None]]:
+    def run(self) -> tuple[TrialRelease, dict[str, float | None]]:
         """The release of the point, and its scores and comparisons by name.
 
         With `split: before` only the training rows are released, else all rows.
@@ -149,7 +150,7 @@ class _Trial:
         if learn is None or learn.version is None or config is None or schema is None:
             return None
         columns = predictors(schema, [target.column.id], learn.among)
-        release = anonymize_table(self.table, schema, config, self._owner(self.table))
+        release = try_release(self.table, schema, config, self._owner(self.table))
         return _Release(release, fit(columns, raw, encoding=learn.version.encoding))
 
     def _validate(self, scoring: "_Scoring", raw: pa.Table) -> dict[str, float | None]:
@@ -180,8 +181,8 @@ class _Trial:
             raise InputError(f"learn.model: {learn.model.type} doesn't predict {kind}")
         return target
 
-    def _anonymize(self, table: pa.Table) -> InMemory:
-        return anonymize_table(table, self.schema, self.point.config, self._owner(table))
+    def _anonymize(self, table: pa.Table) -> TrialRelease:
+        return try_release(table, self.schema, self.point.config, self._owner(table))
 
     def _owner(self, table: pa.Table) -> Ints | None:
         """int64[n]. The controller of each row, at random by person; None for one controller."""
@@ -193,7 +194,7 @@ class _Trial:
         owner: Ints = random.permutation(int(person.max(initial=-1)) + 1)[person] % count
         return owner
 
-    def _compare(self, release: InMemory, table: pa.Table) -> dict[str, float | None]:
+    def _compare(self, release: TrialRelease, table: pa.Table) -> dict[str, float | None]:
         """The figures that need no model. `table` is the table that was released."""
         figures, cluster = self._moments(release, table), self.point.trial.cluster
         if cluster is not None:
@@ -202,7 +203,7 @@ class _Trial:
             figures |= compare_clusters(release, table, columns, cluster, self.point.seed)
         return figures
 
-    def _moments(self, release: InMemory, table: pa.Table) -> dict[str, float | None]:
+    def _moments(self, release: TrialRelease, table: pa.Table) -> dict[str, float | None]:
         """The largest changes among continuous columns that are released as numbers.
 
         Returns:
@@ -234,7 +235,7 @@ class _Release:
         features: The features of its rows.
     """
 
-    table: InMemory
+    table: TrialRelease
     features: Features
 
     def examples(self, rows: Ints, target: LearnTarget) -> Examples:
@@ -260,7 +261,7 @@ class _Scoring:
     fit_features: Callable[[pa.Table], Features]
 
     def before(
-        self, release: InMemory, raw: pa.Table, test_rows: pa.Table
+        self, release: TrialRelease, raw: pa.Table, test_rows: pa.Table
     ) -> dict[str, float | None]:
         """The scores with `split: before`.
 
@@ -273,7 +274,7 @@ class _Scoring:
         return {**scores, **self._of_raw(*self._examples(self.fit_features(raw), raw, test_rows))}
 
     def of_release(
-        self, release: InMemory, raw: pa.Table, test_rows: pa.Table
+        self, release: TrialRelease, raw: pa.Table, test_rows: pa.Table
     ) -> dict[str, float | None]:
         features = self.fit_features(raw)
         train = examples(release.released, features, self.target, released=True)

@@ -10,11 +10,11 @@ from sklearn.cluster import KMeans
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import adjusted_rand_score
 
-from anonlib.local.table import anonymize_table
 from anonlib.sweeps.file import parse_sweep
 from anonlib.sweeps.settings import Point
 from anonlib.sweeps.trial import Result, try_point
-from tests.unit.test_local_table import QUASI, as_source
+from anonlib.sweeps.trial_release import try_release
+from tests.unit.test_trial_release import QUASI, as_source
 
 LEARN = {"model": "logistic_regression", "holdout": 0.25}
 
@@ -80,7 +80,7 @@ class TestLearning:
         assert found["sse"] == pytest.approx(1.0)
 
     def test_raw_scores_are_those_of_sklearn_on_the_same_split(self) -> None:
-        from anonlib.local.table import split_persons
+        from anonlib.sweeps.person_splits import split_persons
 
         chosen = point(learn=LEARN)
         table, _ = as_source(people(), chosen.config)
@@ -111,7 +111,7 @@ class TestLearning:
         data = people()
         expected = figures(chosen, data)
         table, _ = as_source(data, chosen.config)
-        from anonlib.local.table import split_persons
+        from anonlib.sweeps.person_splits import split_persons
 
         test, _ = split_persons(table, [], 0.25, 0, "test")
         data.loc[test, "label"] = "no"
@@ -207,7 +207,7 @@ class TestClustering:
 
         table, schema = as_source(data, asked.config)
         names = [column.id for column in schema.quasi_identifiers]
-        released = anonymize_table(table, schema, asked.config).released.select(names).to_pandas()
+        released = try_release(table, schema, asked.config).released.select(names).to_pandas()
         raw = table.select(names).to_pandas()
 
         def numbered(value: Any) -> float:
@@ -254,7 +254,7 @@ class TestErrors:
         def broken(*_: Any) -> None:
             raise ValueError("RAWVALUE")
 
-        monkeypatch.setattr("anonlib.sweeps.trial.anonymize_table", broken)
+        monkeypatch.setattr("anonlib.sweeps.trial.try_release", broken)
         found = run(point(learn=LEARN))
         assert found.error == "failed with ValueError"
 

@@ -1,5 +1,6 @@
-"""Releases in memory: the cells of `anonlib.cells`, recoded, and counted again."""
+"""Releases of sweeps: the cells of `anonlib.cells`, recoded, and counted again."""
 
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -14,8 +15,13 @@ from anonlib.config.reading import parse
 from anonlib.config.resolve import resolve
 from anonlib.errors import AuditError, ConfigError, InfeasibleError, InputError
 from anonlib.kernels.mdav import Mdav
-from anonlib.local import table as memory
-from anonlib.local.table import anonymize_table, number_classes, split_persons
+from anonlib.local.engine import make_release
+from anonlib.local.hashes import hash_values
+from anonlib.local.row_numbers import number_classes
+from anonlib.local.rows import read_rows
+from anonlib.sweeps import trial_release
+from anonlib.sweeps.person_splits import split_persons
+from anonlib.sweeps.trial_release import try_release
 from anonlib.table.columns import HASH
 from anonlib.table.schema import Field, Schema
 
@@ -68,7 +74,7 @@ def groups(ids: Any) -> set[frozenset[int]]:
 @pytest.mark.parametrize("kernel", ["mdav", "vmdav", "mondrian"])
 def test_cells_and_values(kernel: str) -> None:
     data, chosen = frame(), config(kernel={"type": kernel})
-    found = anonymize_table(*as_source(data, chosen), chosen)
+    found = try_release(*as_source(data, chosen), chosen)
     scales = {"age": "continuous", "wage": "continuous", "city": "nominal"}
     expected = anonlib.cells(data, kernel, 4, scales=scales)
     quasi = [found.released.column(f"c{i}") for i in range(3)]
@@ -84,9 +90,9 @@ def test_cells_and_values(kernel: str) -> None:
 
 def test_rows_in_any_order() -> None:
     data, chosen = frame(), config(partition={"steps": [{"type": "kmeans"}], "max_rows": 100})
-    expected = anonymize_table(*as_source(data, chosen), chosen)
+    expected = try_release(*as_source(data, chosen), chosen)
     order = np.random.default_rng(1).permutation(80)
-    moved = anonymize_table(*as_source(data.iloc[order], chosen), chosen)
+    moved = try_release(*as_source(data.iloc[order], chosen), chosen)
     assert moved.released.equals(expected.released.take(pa.array(order)))
     assert moved.losses == expected.losses
 
@@ -104,7 +110,7 @@ def test_blocks_that_cannot_hold_the_models_are_joined() -> None:
             ]
         },
     )
-    found = anonymize_table(*as_source(data, chosen), chosen)
+    found = try_release(*as_source(data, chosen), chosen)
     cell = number_classes([found.released.column(f"c{i}") for i in range(3)])
     assert data["illness"].groupby(cell).nunique().min() >= 3
     assert len(found.rows) == 400
@@ -115,7 +121,7 @@ def test_owners_share_no_cell() -> None:
     data["wage"] = 1.0
     data["city"] = "a"
     owner = np.arange(80) % 3
-    found = anonymize_table(*as_source(data, chosen), chosen, owner)
+    found = try_release(*as_source(data, chosen), chosen, owner)
     alone = [anonlib.cells(data["age"].to_numpy(float)[owner == i][:, None], k=4) for i in range(3)]
     ages = data["age"].to_numpy(float)
     for i, cell in enumerate(alone):
@@ -123,6 +129,63 @@ def test_owners_share_no_cell() -> None:
         theirs = found.released.column("c0").to_numpy()[owner == i]
         # Sorted, since equal ages may be in either of two cells.
         assert np.sort(theirs) == pytest.approx(np.sort(mine))
+
+
+def in_blocks(diverse: Any, steps: list[dict[str, Any]]) -> Any:
+    """A config of rows in several blocks, some of which fail a model."""
+    models = [
+        {"type": "k_anonymity", "k": 4},
+        {"type": "l_diversity", "l": 3, "attribute": "illness", **diverse},
+    ]
+    return config(
+        attributes={
+            "age": {**QUASI, "scale": "continuous"},
+            "wage": {**QUASI, "scale": "continuous"},
+            "city": {"role": "drop"},
+            "illness": {"role": "sensitive"},
+        },
+        privacy={"models": models, "suppression_limit": 0.05},
+        partition={"steps": steps, "max_rows": 100, "sample_rows": 1000},
+        seed=9,
+    )
+
+
+@pytest.mark.parametrize("diverse", [{}, {"kind": "entropy", "l": 2}])
+@pytest.mark.parametrize("by_city", [False, True])
+def test_the_rows_of_a_release(diverse: dict[str, Any], by_city: bool) -> None:
+    """Of rows in any order; controllers are given, or named by a column."""
+    data = frame(1500)
+    data["illness"] = np.where(data["age"] < 30, "x", data["illness"])
+    data.loc[:2, "city"] = "tiny"
+    steps: list[dict[str, Any]] = [{"type": "kmeans"}]
+    first = [{"type": "controller", "column": "city"}] if by_city else []
+    whole = in_blocks(diverse, [*first, *steps])
+    rows = read_rows(pa.Table.from_pandas(data), [*data.columns], whole)
+    made = make_release(rows, whole, b"").table
+    assert made.num_rows == (1497 if by_city else 1500)
+
+    order = pa.array(np.random.default_rng(1).permutation(1500))
+    table, owner = rows.table.take(order), None
+    if by_city:
+        hashes = hash_values(table.column("c2").combine_chunks())
+        owner = np.unique(hashes, return_inverse=True)[1]
+    found = try_release(table, rows.schema, in_blocks(diverse, steps), owner)
+    ids = found.released.column_names
+    assert Counter(map(repr, found.released.to_pylist())) == Counter(
+        map(repr, made.select(ids).to_pylist())
+    )
+    same = table.take(pa.array(found.rows)).column("c3")
+    assert found.released.column("c3").to_pylist() == same.to_pylist()
+
+
+def test_owners_that_can_not_hold_the_models() -> None:
+    data, owner = frame(), np.minimum(np.arange(80), 2)
+    with pytest.raises(InfeasibleError, match=r"controllers: 2 of 3, with 2 of 80 rows, can't"):
+        try_release(*as_source(data, config()), config(), owner)
+    models = [{"type": "k_anonymity", "k": 4}]
+    chosen = config(privacy={"models": models, "suppression_limit": 0.03})
+    found = try_release(*as_source(data, chosen), chosen, owner)
+    assert found.rows.tolist() == [*range(2, 80)]
 
 
 def test_suppressed_rows_are_left_out(tmp_path: Any) -> None:
@@ -141,7 +204,7 @@ def test_suppressed_rows_are_left_out(tmp_path: Any) -> None:
         recode={"nominal": "lca"},
         privacy={"models": models, "suppression_limit": 0.1},
     )
-    found = anonymize_table(*as_source(data, chosen), chosen)
+    found = try_release(*as_source(data, chosen), chosen)
     assert found.rows.tolist() == [i for i in range(80) if i not in (3, 7)]
     assert found.released.column("c0").to_pylist() == data["city"].drop([3, 7]).tolist()
 
@@ -150,13 +213,13 @@ class TestWhatCannotBe:
     def test_models_that_cannot_hold(self) -> None:
         chosen = config(k=81)
         with pytest.raises(InfeasibleError, match="80 rows"):
-            anonymize_table(*as_source(frame(), chosen), chosen)
+            try_release(*as_source(frame(), chosen), chosen)
 
     def test_a_kernel_that_breaks_the_models(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(Mdav, "cells", lambda self, block: np.arange(block.n))
         chosen = config()
         with pytest.raises(AuditError, match="1 persons"):
-            anonymize_table(*as_source(frame(), chosen), chosen)
+            try_release(*as_source(frame(), chosen), chosen)
 
     def test_classes_that_lack_values(self, monkeypatch: pytest.MonkeyPatch) -> None:
         data = frame()
@@ -169,19 +232,19 @@ class TestWhatCannotBe:
         by_age = lambda self, block: (block.numeric[:, 0] > 0).astype(np.int64)
         monkeypatch.setattr(Mdav, "cells", by_age)
         with pytest.raises(AuditError, match="classes do not hold"):
-            anonymize_table(*as_source(data, chosen), chosen)
+            try_release(*as_source(data, chosen), chosen)
 
     def test_values_that_are_not_in_the_order(self) -> None:
         ordinal = {**QUASI, "scale": "ordinal", "order": ["a", "b"]}
         attributes = {**config().model_dump()["attributes"], "city": ordinal}
         chosen = config(attributes=attributes)
         with pytest.raises(ConfigError, match="lacks 1"):
-            anonymize_table(*as_source(frame(), chosen), chosen)
+            try_release(*as_source(frame(), chosen), chosen)
 
     def test_too_many_categories(self) -> None:
         chosen = config(max_categories=2)
         with pytest.raises(ConfigError, match="max_categories"):
-            anonymize_table(*as_source(frame(), chosen), chosen)
+            try_release(*as_source(frame(), chosen), chosen)
 
 
 FEW = st.sampled_from([1.0, 2.0, None])
@@ -247,4 +310,4 @@ class TestSplit:
 
 
 def test_the_module_needs_no_spark() -> None:
-    assert "pyspark" not in vars(memory)
+    assert "pyspark" not in vars(trial_release)

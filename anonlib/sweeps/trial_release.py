@@ -1,0 +1,159 @@
+"""The release of a table that a point of a sweep tries. Nothing is published."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+
+from anonlib.arrays import Ints
+from anonlib.config.model import Config
+from anonlib.config.resolve import bind_models, with_ids
+from anonlib.errors import AuditError, InfeasibleError, Problem
+from anonlib.local.engine import release_columns
+from anonlib.local.protected import require_values
+from anonlib.local.row_numbers import number_classes
+from anonlib.local.rows import Rows
+from anonlib.table.block import Block
+from anonlib.table.columns import HASH
+from anonlib.table.encoding import code_protected, codes_among, encode_block
+from anonlib.table.schema import Role, Schema
+from anonlib.worker.task import person_codes
+
+#: The column with the place of each row in the table.
+_ROW = "__anonlib_row"
+
+
+@dataclass(frozen=True)
+class TrialRelease:
+    """The release of a table.
+
+    Attributes:
+        released: The released columns, by id: quasi-identifiers are recoded, other columns are
+            unchanged. There are no pseudonyms.
+        rows: int64[rows of `released`], ascending. The place of each released row in the table. All
+            others are suppressed.
+        n_cells: Cells.
+        sizes: The number of classes, by their size in persons.
+        losses: By metric: its value; None if it is not defined. Suppressed rows have lost all.
+    """
+
+    released: pa.Table
+    rows: Ints
+    n_cells: int
+    sizes: dict[int, int]
+    losses: dict[str, float | None]
+
+    @property
+    def least_persons(self) -> int:
+        """Persons of the smallest class."""
+        return min(self.sizes)
+
+
+def try_release(
+    table: pa.Table, schema: Schema, config: Config, owner: Ints | None = None
+) -> TrialRelease:
+    """Anonymizes a table by a config as a release does, and measures it. Cost: that of a release.
+
+    Args:
+        table: The schema's columns by id, as a source reads them, and HASH, a hash of each row.
+        schema: The columns.
+        config: The config.
+        owner: int64[n], 0..c-1. The data controller of each row. None for a single controller.
+
+    Raises:
+        ConfigError: The config does not fit the table.
+        InfeasibleError: The models can't hold.
+        BlockError: The kernel can't go on.
+        AuditError: The result does not hold the models.
+    """
+    from anonlib.kernels.merge import require_feasible
+    from anonlib.local.hashes import hash_seeded  # these import numba
+
+    block = _to_block(table, schema, config)
+    require_feasible(block)
+    if owner is not None:
+        _require_owners(block, owner, config.privacy.may_suppress(block.n))
+    row_hash = table.column(HASH).to_numpy()
+    order = np.lexsort((row_hash, hash_seeded(config.seed, row_hash)))
+    ordered = table.append_column(_ROW, pa.array(np.arange(len(order)))).take(pa.array(order))
+    columns = [c for c in schema.released if c.role is not Role.IDENTIFIER]
+    fields = [pa.field(c.id, c.released_type) for c in columns]
+    output = pa.schema([*fields, pa.field(_ROW, pa.int64())])
+    owner = None if owner is None else owner[order]
+    made = release_columns(Rows(ordered.combine_chunks(), schema), config, output, owner=owner)
+    by_row = made.table.take(pa.array(np.argsort(made.table.column(_ROW).to_numpy())))
+    rows, released = by_row.column(_ROW).to_numpy(), by_row.drop_columns([_ROW])
+    sizes = _verify(released, table.take(pa.array(rows)), schema, config)
+    return TrialRelease(released, rows, made.n_cells, sizes, made.losses)
+
+
+def _require_owners(block: Block, owner: Ints, max_suppressed: int) -> None:
+    """Raises InfeasibleError if controllers that can't hold the models have more rows than may be
+    suppressed. owner: As for `try_release`."""
+    n_rows = np.bincount(owner)
+    failing = ~block.holds(owner, len(n_rows))
+    if (n_lost := int(n_rows[failing].sum())) > max_suppressed:
+        raise InfeasibleError(
+            [
+                Problem(
+                    "controllers",
+                    f"{failing.sum()} of {len(n_rows)}, with {n_lost} of {block.n} rows, can't "
+                    f"hold the models alone; suppression_limit allows {max_suppressed} rows. Deal "
+                    "rows to fewer, weaken the models, or raise the limit",
+                )
+            ]
+        )
+
+
+def _to_block(table: pa.Table, schema: Schema, config: Config) -> Block:
+    """The rows in their order, as models see them: without quasi-identifiers."""
+    tokens = config.privacy.missing_tokens
+    values = require_values(table, schema, config)
+    columns = {id: table.column(id).combine_chunks() for id in (*schema.protected, *schema.unit)}
+    codes = {
+        id: codes_among(columns[id], tokens, values[id].categories)
+        if id in values
+        else code_protected(columns[id], tokens)
+        for id in schema.protected
+    }
+    models = with_ids(bind_models(config.privacy.models, config.attributes), schema)
+    return replace(
+        encode_block((), {}, codes, models, None, table.num_rows),
+        unit=person_codes([columns[id] for id in schema.unit]),
+        references={id: each.reference for id, each in values.items()},
+        joint=schema.joint,
+    )
+
+
+def _verify(released: pa.Table, source: pa.Table, schema: Schema, config: Config) -> dict[int, int]:
+    """Verifies the classes of equal released values.
+
+    Args:
+        released: The released columns, by id.
+        source: The same rows before.
+        schema: The columns.
+        config: The config.
+
+    Returns:
+        The number of classes, by their size in persons.
+
+    Raises:
+        InfeasibleError: No row is left.
+        AuditError: A class does not hold the models.
+    """
+    if not released.num_rows:
+        raise InfeasibleError([Problem("source", "no rows are left")])
+    block = _to_block(source, schema, config)
+    class_id = number_classes([released.column(c.id) for c in schema.quasi_identifiers])
+    counts = block.counts(class_id, int(class_id.max()) + 1)
+    least = int(counts.n_persons.min())
+    k = max(model.min_persons for model in block.models)
+    if least < k:
+        raise AuditError(f"the smallest class has {least} persons, k_anonymity asks for {k}")
+    failing = np.zeros(len(counts.n_rows), np.bool_)
+    for model in block.models:
+        failing |= ~model.holds_within(counts)
+    if failing.any():
+        raise AuditError(f"{failing.sum()} classes do not hold the models")
+    pairs = zip(*np.unique(counts.n_persons, return_counts=True), strict=True)
+    return {int(size): int(n) for size, n in pairs}
