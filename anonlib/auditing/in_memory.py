@@ -46,7 +46,7 @@ from anonlib.auditing.verdicts import (
 from anonlib.errors import Problem
 
 
-def audit_in_memory(table: pa.Table, spec: AuditSpec) -> AuditReport:
+def audit_in_memory(table: pa.Table, spec: AuditSpec, *, exact_sizes: bool = False) -> AuditReport:
     """Verifies a table in memory against a spec, by counting everything again. No Spark is needed.
 
     Values are compared as `audit_table` compares them. All values of verdicts are exact. Columns of
@@ -57,6 +57,7 @@ def audit_in_memory(table: pa.Table, spec: AuditSpec) -> AuditReport:
     Args:
         table: The table. Relative models compare its classes with all of it.
         spec: The requirements.
+        exact_sizes: Whether no size of `sizes` is rounded.
 
     Returns:
         The report. It lists all defects of the table; nothing is raised.
@@ -80,7 +81,7 @@ def audit_in_memory(table: pa.Table, spec: AuditSpec) -> AuditReport:
         verdicts += _joint_verdicts(rows, spec, models)
     if rows.n and checked:
         problems += _rare_combinations(rows, k)
-    sizes = _count_sizes(counts.n_rows) if rows.n else Counter[int]()
+    sizes = _count_sizes(counts.n_rows, exact=exact_sizes) if rows.n else Counter[int]()
     return AuditReport(
         n_rows=rows.n,
         n_classes=sizes.total(),
@@ -262,10 +263,11 @@ def _joint_verdicts(
             yield replace(found, model=f"{found.model} joint=True")
 
 
-def _count_sizes(n_rows: Ints) -> Counter[int]:
-    """The classes by size, which is rounded if it is large."""
+def _count_sizes(n_rows: Ints, *, exact: bool = False) -> Counter[int]:
+    """The classes by size, which is rounded if it is large and need not be exact."""
     sizes, counts = np.unique(n_rows, return_counts=True)
-    return round_sizes(dict(zip(sizes.tolist(), counts.tolist(), strict=True)))
+    found = Counter(dict(zip(sizes.tolist(), counts.tolist(), strict=True)))
+    return found if exact else round_sizes(found)
 
 
 def _rare_combinations(rows: _Rows, k: int) -> list[Problem]:

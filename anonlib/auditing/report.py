@@ -124,7 +124,8 @@ class AuditReport:
         problems: What is wrong with the columns.
         sizes: (size in rows, number of classes of that size), ascending. The first size is exact.
             Classes of more than 1024 rows are counted together from one power of two to the next,
-            under the least size among them.
+            under the least size among them: their rows can't be told from it. Only
+            `audit_in_memory` can give all sizes as they are.
         insensitive: Whether the insensitive columns were checked.
         lone: By column that is released as shares: the rows that, by the shares, are the only ones
             of their class with their value. Somebody who knows that a person of the table has such

@@ -31,8 +31,13 @@ def require_harmless(rows: "Rows", config: Config) -> None:
         raise InfeasibleError(problems)
 
 
-def audit_release(release: "MemoryRelease", rows: "Rows", config: Config) -> AuditReport:
-    """Audits a release. Raises AuditError unless all models hold and no row is lost."""
+def audit_release(
+    release: "MemoryRelease", rows: "Rows", config: Config, *, exact_sizes: bool = False
+) -> AuditReport:
+    """Audits a release. Raises AuditError unless all models hold and no row is lost.
+
+    exact_sizes: Whether no size of a class in the report is rounded.
+    """
     from anonlib.auditing.in_memory import audit_in_memory
 
     spec = make_published_spec(config)
@@ -40,7 +45,7 @@ def audit_release(release: "MemoryRelease", rows: "Rows", config: Config) -> Aud
     if rows.schema.unit:
         columns[TOKEN] = release.table.column(TOKEN)
         spec = replace(spec, persons="token", token=TOKEN)
-    report = audit_in_memory(pa.table(columns), spec)
+    report = audit_in_memory(pa.table(columns), spec, exact_sizes=exact_sizes)
     if release.owners is not None:
         columns[CONTROLLER] = release.table.column(CONTROLLER)
         report = _audit_controllers(report, pa.table(columns), spec, release.owners, rows.schema)

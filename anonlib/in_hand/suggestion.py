@@ -344,7 +344,7 @@ def _attempt(rows: "Rows", attempt: Attempt) -> Attempt:
         return replace(attempt, error="; ".join(problems))
     try:
         release = make_release(rows, config, secrets.token_bytes(32))
-        report = audit_release(release, rows, config)
+        report = audit_release(release, rows, config, exact_sizes=True)
     except AnonlibError as error:
         return replace(attempt, error=str(error), seconds=perf_counter() - begun)
     risk = value_risk(report.sizes, report.n_classes, report.n_rows)

@@ -17,6 +17,7 @@ from anonlib.in_hand.suggestion import Attempt, Choice, Suggestion
 from anonlib.local.rows import Rows, sample_rows
 from anonlib.table.schema import Schema
 from tests.unit.test_anonymize import GIVEN, people
+from tests.unit.test_explorer import data_of
 
 
 def suggested(data: Any = None, **changes: Any) -> Suggestion:
@@ -284,3 +285,25 @@ def test_a_sample_is_not_taken_for_the_table() -> None:
     assert found.choices
     with pytest.raises(InfeasibleError, match="ward"):
         suggested(frame.iloc[:1000], rows=100, **given)
+
+
+def test_sizes_of_classes_are_exact() -> None:
+    """Those of other audits are rounded by powers of two above 1,024 rows."""
+    frame = pd.DataFrame({"sex": ["a"] * 4100 + ["b"] * 8100 + ["c"] * 7800, "z": "x"})
+    found = anonlib.suggest(
+        frame,
+        quasi_identifiers=["sex", "z"],
+        one_row_per_person=True,
+        rows=20_000,
+        seconds=1,
+        kernels=["mondrian"],
+        ks=[],
+    )
+    for each in found.attempts:
+        assert each.sizes == {4100: 1, 7800: 1, 8100: 1}
+        assert each.chance == 3 / 20_000
+    told = data_of(found.report())["settings"][0]["sizes"]
+    assert [(name, round(20_000 * share)) for name, share in told] == [
+        ("2,000–4,999", 4100),
+        ("5,000–9,999", 15_900),
+    ]
