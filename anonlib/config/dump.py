@@ -16,8 +16,13 @@ from anonlib.config.policies import Policy, spec_of
 def format_config(config: Config) -> str:
     """The config as YAML, without fields that have their defaults. Its relative paths, which are
     of the working directory, say so: the text may become a file anywhere."""
-    tree = from_shell((), _plain(config))
-    return str(yaml.safe_dump(tree, sort_keys=False, allow_unicode=True))
+    return str(yaml.safe_dump(make_tree(config), sort_keys=False, allow_unicode=True))
+
+
+def make_tree(config: Config) -> dict[str, Any]:
+    """The sections and fields of `format_config`, as read from YAML."""
+    tree: dict[str, Any] = from_shell((), _plain(config))
+    return tree
 
 
 def _plain(value: Any) -> Any:

@@ -173,7 +173,8 @@ class Suggestion:
 
     def report(self, path: str | Path | None = None) -> str:
         """The page as HTML: loss against risk, the choices, all attempts, and the config's gates as
-        lines; with `path` it is written there, and that path comes back. It is private.
+        lines; with `path` it is written there, and that path comes back. It is private. Its configs
+        lack what may be data or a secret, such as orders: `config_yaml` has them.
 
         path: A file that gets the page. Only its owner can read it. A page of anonlib that is
             there is replaced.

@@ -4,6 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol
 
 from anonlib.auditing.report import THRESHOLD
+from anonlib.config.dump import make_tree
+from anonlib.config.excerpt import excerpt_config
 from anonlib.config.model import Config, Gate
 from anonlib.pages import render_explorer
 from anonlib.pages.charts import Table
@@ -41,7 +43,7 @@ class ShownAttempt(Protocol):
     @property
     def error(self) -> str: ...
     @property
-    def config_yaml(self) -> str: ...
+    def config(self) -> Config: ...
 
 
 class ShownChoice(Protocol):
@@ -52,7 +54,7 @@ class ShownChoice(Protocol):
     @property
     def reason(self) -> str: ...
     @property
-    def config_yaml(self) -> str: ...
+    def config(self) -> Config: ...
 
 
 def render_suggestion(
@@ -62,7 +64,8 @@ def render_suggestion(
     notes: Sequence[str],
     config: Config,
 ) -> str:
-    """The page, as HTML. It is private: the figures are of the raw table.
+    """The page, as HTML. It is private: the figures are of the raw table. Configs are without what
+    may be data or a secret, as `excerpt_config` writes them.
 
     Args:
         choices: The suggested configs.
@@ -86,14 +89,14 @@ def render_suggestion(
         for a in attempts
     )
     table = Table("All attempts", heads, rows)
-    tags = {c.config_yaml: f"{i} {c.name}" for i, c in enumerate(choices, 1)}
+    tags = [(c.config, f"{i} {c.name}") for i, c in enumerate(choices, 1)]
     names = ("kernel", "k", "risk", "loss", "n_suppressed", "seconds", "sizes", "error")
     given = [
         {name: getattr(a, name) for name in names}
         | {
             "largest": 1 / min(a.sizes) if a.sizes else None,
-            "config": a.config_yaml,
-            "tag": tags.get(a.config_yaml, ""),
+            "config": _excerpt(a.config),
+            "tag": next((tag for config, tag in tags if config == a.config), ""),
         }
         for a in attempts
     ]
@@ -110,8 +113,17 @@ def render_suggestion(
     if others := [gate.text for gate, goal in gates.items() if goal is None]:
         note += f" Not in the chart, since attempts are not measured by it: {', '.join(others)}."
     return render_explorer(
-        "suggestion.html", explorer, choices=choices, table=table, notes=notes, note=note
+        "suggestion.html",
+        explorer,
+        choices=[(c.name, c.reason, _excerpt(c.config)) for c in choices],
+        table=table,
+        notes=notes,
+        note=note,
     )
+
+
+def _excerpt(config: Config) -> str:
+    return excerpt_config(make_tree(config))
 
 
 def _find_risk(gate: Gate, config: Config) -> str | None:

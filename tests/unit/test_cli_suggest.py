@@ -1,7 +1,9 @@
 """`anonlib suggest` before Spark: what its argument is, and the draft for a table."""
 
 import json
+import re
 from collections.abc import Callable
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +17,10 @@ from anonlib.cli import main
 from anonlib.config.draft import TableProfile
 from anonlib.config.guess import ColumnProfile
 from anonlib.config.model import Config
-from anonlib.config.reading import load
+from anonlib.config.reading import load, parse
 from anonlib.source import profile as profiling
 from tests.unit.test_anonymize import people
+from tests.unit.test_explorer import config_of, data_of
 
 FRAME = people(600)[["age", "city"]]
 COLUMNS = (
@@ -36,8 +39,9 @@ def table(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., None
         def profile(table: str, given: str, options: Any, progress: Any, secrets: Any) -> Any:
             return TableProfile(given or "csv", table, None, n_rows, 600, COLUMNS, options, secrets)
 
-        def read_sample(config: Config, *_: Any) -> tuple[pa.Table, Config]:
-            return pa.Table.from_pandas(frame), pipeline._in_memory(config, [*frame.columns])
+        def read_sample(config: Config, *_: Any) -> pipeline.SourceSample:
+            own = pipeline._in_memory(config, [*frame.columns])
+            return pipeline.SourceSample(pa.Table.from_pandas(frame), own, is_whole=True)
 
         monkeypatch.setattr(profiling, "profile", profile)
         monkeypatch.setattr(pipeline, "read_sample", read_sample)
@@ -93,6 +97,54 @@ def test_the_draft_stays_where_nothing_can_be_tried(
     assert main(["suggest", "people.csv", *QUICK]) == 2
     assert "the source has 6" in capsys.readouterr().err
     assert load("people.yaml").kernel.type == "mdav"
+
+
+def test_the_page_has_configs_of_the_source(table: Callable[..., None]) -> None:
+    """Those that were given, with what attempts in memory do without; but nothing that may be
+    data."""
+    table()
+    given = {
+        "source": {"format": "csv", "path": "in.csv", "where": "city <> 'Zanzibar'"},
+        "attributes": {
+            "age": {"role": "quasi_identifier", "scale": "continuous", "type": "int"},
+            "city": {
+                "role": "quasi_identifier",
+                "scale": "ordinal",
+                "order": [*sorted(set(FRAME["city"])), "Zanzibar"],
+            },
+        },
+        "one_row_per_person": True,
+        "privacy": {
+            "models": [{"type": "k_anonymity", "k": 5}],
+            "missing_tokens": ["?", "Zanzibar"],
+        },
+        "evaluate": {"measures": ["reidentification"]},
+        "gates": [{"figure": "reidentification.marketer", "at_most": 0.3}],
+        "accountability": {"approver": "A. B.", "purpose": "research"},
+        "release": {"path": "out/people", "partition_by": ["city"]},
+        "spark": {"conf": {"spark.sql.shuffle.partitions": "7"}},
+    }
+    Path("c.yaml").write_text(yaml.safe_dump(given))
+    assert main(["suggest", "c.yaml", *QUICK, "--page", "page.html"]) == 0
+    page = Path("page.html").read_text()
+    assert "Zanzibar" not in page
+    own, data = load("c.yaml"), data_of(page)
+    texts = re.findall(r"<summary>Config</summary><pre>(.*?)</pre>", page, re.DOTALL)
+    assert len(texts) == 3
+    told = [config_of(data, i) for i in range(len(data["settings"]))] + [*map(unescape, texts)]
+    kinds = []
+    for text in told:
+        shown = parse(yaml.safe_load(text))
+        assert {*shown.review} == {
+            "source.where", "attributes.city", "privacy.missing_tokens", "spark"
+        }  # fmt: skip
+        assert shown.source == own.source.model_copy(update={"where": None})
+        assert shown.attributes["age"] == own.attributes["age"]
+        for name in ("gates", "evaluate", "accountability", "release"):
+            assert getattr(shown, name) == getattr(own, name)
+        kinds.append((shown.kernel.type, shown.k))
+    assert {*kinds[:-3]} == {(kernel, k) for kernel in ("mdav", "mondrian") for k in (5, 10)}
+    assert {*kinds[-3:]} < {*kinds[:-3]}
 
 
 def test_what_is_there_stays(
