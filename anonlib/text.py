@@ -1,7 +1,10 @@
 """Texts: what stands for a missing value, what looks like a number, what may be shown, how
 sensitive text is compared."""
 
+import json
 import re
+from collections.abc import Mapping
+from typing import Any
 from unicodedata import category, normalize
 
 #: Texts that mean a missing value in columns of text, where a config names no others.
@@ -60,6 +63,19 @@ def printable(text: str) -> str:
 def count_noun(n: int, one: str, many: str = "") -> str:
     """`1 row`, `2,997 rows`."""
     return f"{n:,} {one if n == 1 else many or one + 's'}"
+
+
+def write_canonical(value: Any) -> str:
+    """A value of a config as JSON, the same for equal values: keys are sorted, and 5.0 is 5."""
+    return json.dumps(_without_points(value), sort_keys=True, ensure_ascii=False, default=str)
+
+
+def _without_points(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(key): _without_points(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without_points(part) for part in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def read_worse(meaning: str) -> str:

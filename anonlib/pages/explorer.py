@@ -11,6 +11,7 @@ from importlib.resources import files
 from itertools import groupby, pairwise
 from math import isfinite
 from statistics import fmean, stdev
+from typing import Any
 
 from markupsafe import Markup
 
@@ -18,8 +19,8 @@ from anonlib.measure import Cell
 from anonlib.pages.charts import MARKERS, Chart, Line, Table, lines
 from anonlib.pages.measures import MAX_CHARTS
 from anonlib.pages.sweep import Row
-from anonlib.pages.words import between, number
-from anonlib.text import printable
+from anonlib.pages.words import between, name_value
+from anonlib.text import printable, write_canonical
 
 #: The one script of pages. Their content policy allows no other.
 SCRIPT = files("anonlib.pages").joinpath("templates/explore.js").read_text("utf-8")
@@ -228,17 +229,22 @@ def make_explorer(
         fences: The axes whose values are not compared.
         bounds: Lines across the axes of risks.
     """
-    texts = {axis: [*dict.fromkeys(number(row.get(axis)) for row in rows)] for axis in axes}
-    chosen = [axis for axis in axes if len(texts[axis]) > 1]
+    values = {
+        axis: {write_canonical(row.get(axis)): row.get(axis) for row in rows} for axis in axes
+    }
+    chosen = [axis for axis in axes if len(values[axis]) > 1]
+    places = {axis: {own: i for i, own in enumerate(values[axis])} for axis in chosen}
     groups: dict[tuple[int, ...], list[Row]] = {}
     for row in rows:
-        at = tuple(texts[axis].index(number(row.get(axis))) for axis in chosen)
+        at = tuple(places[axis][write_canonical(row.get(axis))] for axis in chosen)
         groups.setdefault(at, []).append(row)
     there = [g for g in goals if any(isinstance(row.get(g.name), int | float) for row in rows)]
     if len({goal.risk for goal in there}) < 2 or len(groups) < 2:
         return None
     there.sort(key=lambda goal: not goal.risk)
-    shown = tuple(Dimension(axes[axis], tuple(texts[axis]), axis in fences) for axis in chosen)
+    shown = tuple(
+        Dimension(axes[axis], tuple(_name_values(values[axis])), axis in fences) for axis in chosen
+    )
     return Explorer(
         shown,
         tuple(there),
@@ -251,6 +257,13 @@ def make_explorer(
 def hash_of(script: str) -> str:
     """The source expression of an inline script for a content policy."""
     return f"sha256-{b64encode(sha256(script.encode()).digest()).decode()}"
+
+
+def _name_values(values: Mapping[str, Any]) -> Iterable[str]:
+    """The names of an axis's values, all different. values: By a text that no other value has."""
+    names = {own: name_value(value) for own, value in values.items()}
+    same = Counter(names.values())
+    return (printable(own) if same[name] > 1 else name for own, name in names.items())
 
 
 def _find_colour(rows: Sequence[Row], axes: Sequence[str], fences: Sequence[str]) -> int:

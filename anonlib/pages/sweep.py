@@ -11,7 +11,7 @@ from anonlib.errors import InputError
 from anonlib.measure import Cell
 from anonlib.pages.charts import Chart, Line, Table, bars, dots, lines
 from anonlib.pages.measures import MAX_CHARTS
-from anonlib.pages.words import number, spoken
+from anonlib.pages.words import name_value, number, spoken
 from anonlib.text import count_noun, printable
 
 Row = Mapping[str, Any]
@@ -75,7 +75,9 @@ def sweep_page(
         figures=tuple((spoken(f), _charts(results, f, plan)) for f in figures),
         points=_points(results, point_axes, figures, plan.names),
         failures=_failures(failures, shown_axes, plan.names),
-        constants=tuple((printable(axis), number(_cell(rows[0].get(axis)))) for axis in constants),
+        constants=tuple(
+            (printable(axis), name_value(_cell(rows[0].get(axis)))) for axis in constants
+        ),
     )
 
 
@@ -98,7 +100,8 @@ class _Plan:
     def title(self, axes: Sequence[str], key: Key) -> str:
         """The values of axes in words. Numbers have the names of their axes."""
         pairs = [(self.names[a], v) for a, v in zip(axes, key, strict=True) if v is not None]
-        return ", ".join(number(v) if isinstance(v, str) else f"{n} {number(v)}" for n, v in pairs)
+        named = [(n, v, name_value(v)) for n, v in pairs]
+        return ", ".join(name if isinstance(v, str) else f"{n} {name}" for n, v, name in named)
 
 
 def _plan(
@@ -174,7 +177,8 @@ def _chart(title: str, rows: Sequence[Row], figure: str, plan: _Plan, keys: Sequ
         x, mean, spreads, _ = zip(*numbers, strict=True) if numbers else ((), (), (), ())
         series.append(Line(name, x, mean, tuple(sd or 0.0 for sd in spreads)))
     by = plan.names[plan.by]
-    table = Table(title, ("line", by, "mean", "deviation", "points"), tuple(cells))
+    told = tuple((name, _keep_digits(x), *rest) for name, x, *rest in cells)
+    table = Table(title, ("line", by, "mean", "deviation", "points"), told)
     if all(isinstance(cell[1], int | float) for cell in cells):
         spread = "Bands: one standard deviation." if any(any(d.spread) for d in series) else ""
         return lines(title, series, table, by, figure, spread=spread)
@@ -186,7 +190,7 @@ def _marks(title: str, cells: Sequence[Key], by: str) -> Chart:
     names = list(dict.fromkeys(str(cell[0]) for cell in cells))
     places = list(dict.fromkeys(cell[1] for cell in cells))
     means = {(cell[1], cell[0]): cell[2] for cell in cells}
-    rows = tuple((number(p), *[means.get((p, name)) for name in names]) for p in places)
+    rows = tuple((name_value(p), *[means.get((p, name)) for name in names]) for p in places)
     table = Table(title, (printable(by), *names), rows)
     return bars(title, table) if len(names) == 1 else dots(title, table)
 
@@ -202,7 +206,7 @@ def _points(
             values = [row[figure] for row in group if row.get(figure) is not None]
             mean, spread, _ = _moments(group, figure) if values else (None, None, 0)
             texts.append(number(mean) + (f" ± {number(spread)}" if spread is not None else ""))
-        lines.append((*[number(k) for k in key], *texts))
+        lines.append((*map(name_value, key), *texts))
     heads = (*(names[axis] for axis in axes), *map(spoken, figures))
     return Table("Means and deviations", heads, tuple(lines))
 
@@ -212,7 +216,7 @@ def _failures(rows: Sequence[Row], axes: Sequence[str], names: Mapping[str, str]
     groups = _groups(rows, (*axes, "error"))
     heads = (*(names[axis] for axis in axes), "points", "error")
     cells = [
-        (*map(number, key[:-1]), number(len(group)), printable(str(key[-1])))
+        (*map(name_value, key[:-1]), number(len(group)), printable(str(key[-1])))
         for key, group in groups
     ]
     return Table("Points that failed", heads, tuple(cells)) if cells else None
@@ -238,6 +242,12 @@ def _groups(rows: Iterable[Row], axes: Sequence[str]) -> list[tuple[Key, list[Ro
         ]
 
     return [(k, list(group)) for k, group in groupby(sorted(rows, key=order), key)]
+
+
+def _keep_digits(value: Cell) -> Cell:
+    """A cell that no table rounds."""
+    text = name_value(value)
+    return value if text == number(value) else text
 
 
 def _cell(value: Any) -> Cell:

@@ -30,6 +30,16 @@ def number(value: Any) -> str:
     return f"{value:.4g}" if abs(value) >= 1e-4 else f"{value:.1e}"
 
 
+def name_value(value: Any) -> str:
+    """A value that was chosen, such as a parameter: as `number` has it, but where that rounds, with
+    as many digits as it needs, without noise of binary fractions."""
+    text = number(value)
+    if not isinstance(value, float) or not math.isfinite(value):
+        return text
+    whole = f"{value:.12g}"
+    return text if float(text.replace(",", "")) == float(whole) else whole
+
+
 def percent(share: float) -> str:
     """A share as a percentage: `12.5 %`, `0.03 %`."""
     return f"{100 * share:.3g} %"

@@ -21,6 +21,7 @@ from anonlib.errors import ConfigError, InputError, Problem, problems_of
 from anonlib.partition.controller import Controller
 from anonlib.sweeps.settings import Point, Sweep, SweepCase, SweepFile, Trial
 from anonlib.table.schema import Role
+from anonlib.text import write_canonical
 
 #: Most points of a sweep.
 MAX_POINTS = 100_000
@@ -30,6 +31,7 @@ _HIDDEN = (
     *(("attributes", "*", "order"), ("privacy", "missing_tokens")),
 )
 _SHOWN = "its values may be data or secrets, and results show the grid; vary it by `set` of cases"
+_TWICE = "has a value twice, whose results would count as those of two seeds; leave one out"
 #: Sections of configs that sweeps ignore, since they publish nothing.
 _IDLE = ("release", "evaluate", "gates", "pseudonyms", "spark")
 _TRIAL = tuple(Trial.model_fields)
@@ -136,7 +138,8 @@ def _config_files(
 def grid_points(grid: Any, where: str, problems: list[Problem]) -> list[dict[str, Any]]:
     """The combinations of values in a grid, or in several grids, one after the other.
 
-    The last key varies fastest. An empty grid has one combination, which is empty.
+    The last key varies fastest. An empty grid has one combination, which is empty. A combination
+    that several grids have comes once, where the first one has it.
 
     Args:
         grid: A mapping of keys to lists of values, or a list of such mappings.
@@ -145,7 +148,10 @@ def grid_points(grid: Any, where: str, problems: list[Problem]) -> list[dict[str
     """
     if isinstance(grid, list):
         each = [grid_points(g, f"{where}.{i}", problems) for i, g in enumerate(grid)]
-        return [point for points in each for point in points]
+        found: dict[str, dict[str, Any]] = {}
+        for point in (point for points in each for point in points):
+            found.setdefault(write_canonical([*point.items()]), point)  # the order of keys matters
+        return [*found.values()]
     if not isinstance(grid, dict):
         problems.append(Problem(where, "a mapping of keys to lists of values, or a list of such"))
         return []
@@ -153,11 +159,17 @@ def grid_points(grid: Any, where: str, problems: list[Problem]) -> list[dict[str
     problems += [
         Problem(f"{where}.{key}", "a list of one value or more is needed") for key in wrong
     ]
+    twice = [
+        key
+        for key, values in grid.items()
+        if key not in wrong and len({*map(write_canonical, values)}) < len(values)
+    ]
+    problems += [Problem(f"{where}.{key}", _TWICE) for key in twice]
     hidden = [key for key, values in grid.items() if _is_hidden(key) or _hides(key, values)]
     problems += [Problem(f"{where}.{key}", _SHOWN) for key in hidden]
     if "seed" in grid:
         problems.append(Problem(f"{where}.seed", "give `seeds`, how many there are, instead"))
-    if wrong or hidden:
+    if wrong or twice or hidden:
         return []
     return [dict(zip(grid, values, strict=True)) for values in product(*grid.values())]
 
@@ -312,13 +324,14 @@ class _Expansion:
 
 
 def shorten(value: Any) -> str:
-    """A value of a grid as a short text. A plug-in becomes its type and its parameters."""
+    """A value of a grid as a short text. A plug-in becomes its type and its parameters. Numbers
+    have as many digits as they need, but no noise of binary fractions."""
     if isinstance(value, Mapping):
         rest = [f"{key}={shorten(each)}" for key, each in value.items() if key != "type"]
         return " ".join([*([str(value["type"])] if "type" in value else []), *rest])
     if isinstance(value, list):
         return ", ".join(map(shorten, value))
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    return f"{value:.12g}" if isinstance(value, float) else str(value)
 
 
 def _trial(tree: dict[str, Any], problems: list[Problem]) -> Trial | None:

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
@@ -16,6 +17,7 @@ from anonlib.config.yaml import put, split_key
 from anonlib.measure.scores import ERRORS
 from anonlib.sweeps.file import shorten
 from anonlib.sweeps.settings import Pick, Point, SweepFile, Trial
+from anonlib.text import count_noun, write_canonical
 
 if TYPE_CHECKING:
     from anonlib.pages.explorer import Goal
@@ -80,16 +82,17 @@ class ResultRow:
         return {"case": self.case, **told, "seed": self.seed, **self.figures, **sizes, **times}
 
     def text(self, key: str) -> str:
-        """The value of a parameter as a short text, without parts that later parameters set. Empty
-        if the point lacks the parameter."""
-        if key not in self.parameters:
-            return ""
+        """The value of a parameter as a short text. Empty if the point lacks the parameter."""
+        return shorten(self.value(key)) if key in self.parameters else ""
+
+    def value(self, key: str) -> Any:
+        """The value of a parameter that is there, without parts that later parameters set."""
         keys, above = [*self.parameters], split_key(key)
         value = self.parameters[key]
         for later in map(split_key, keys[keys.index(key) + 1 :]):
             if later[: len(above)] == above and later != above:
                 value = _without(value, later[len(above) :])
-        return shorten(value)
+        return value
 
 
 @dataclass(frozen=True)
@@ -189,16 +192,17 @@ def summaries(result: SweepResult) -> list[Summary]:
 
 def _summary(rows: Sequence[ResultRow], file: SweepFile) -> Summary:
     keys = dict.fromkeys(key for row in rows for key in row.parameters if key != "learn.folds")
-    varying = [key for key in keys if len({_text(row, key) for row in rows}) > 1]
+    names = {key: _name_values(rows, key) for key in keys}
+    varying = [key for key in keys if len(names[key]) > 1]
     good = [row for row in rows if row.error is None]
     there = dict.fromkeys(name for row in good for name in row.figures)
     figures = [name for name in file.figures or SHOWN if name in there]
     lines = [
-        (*[_text(group[0], key) for key in varying], *_means(group, figures))
+        (*[names[key][_identify(group[0], key)] for key in varying], *_means(group, figures))
         for group in _group_rows(good, varying).values()
     ]
     if file.pick is not None:
-        lines += _pick_rows(good, varying, figures, file.pick)
+        lines += _pick_rows(good, {key: names[key] for key in varying}, figures, file.pick)
     heads = (*_short_names(varying), "seeds", *figures)
     return Summary(rows[0].case, heads, tuple(lines), len(rows) - len(good))
 
@@ -214,11 +218,17 @@ def _means(group: Sequence[ResultRow], figures: Sequence[str]) -> list[str]:
 
 
 def _pick_rows(
-    rows: Sequence[ResultRow], varying: Sequence[str], figures: Sequence[str], pick: Pick
+    rows: Sequence[ResultRow],
+    varying: Mapping[str, Mapping[str, str]],
+    figures: Sequence[str],
+    pick: Pick,
 ) -> list[tuple[str, ...]]:
     """Rows of means with picked parameters. For each seed, parameters are picked in two ways: by
     the best score in cross-validation, which is fair, and by the best test score, which is an upper
-    bound."""
+    bound.
+
+    varying: The keys that vary, each with the names of its values.
+    """
     parameters = [key for key in varying if key in pick.parameters]
     rest = [key for key in varying if key not in parameters]
     lines = []
@@ -229,7 +239,7 @@ def _pick_rows(
             best = [_best(same, score) for same in _group_rows(group, ["seed"]).values()]
             if not any(best):  # no score, or nothing to choose among
                 continue
-            cells = {key: _text(group[0], key) for key in rest}
+            cells = {key: varying[key][_identify(group[0], key)] for key in rest}
             cells |= {key: way for key in parameters if any(key in row.parameters for row in group)}
             means = _means([row for row in best if row is not None], figures)
             lines.append((*[cells.get(key, "") for key in varying], *means))
@@ -251,12 +261,24 @@ def _group_rows(
 ) -> dict[tuple[str, ...], list[ResultRow]]:
     found: dict[tuple[str, ...], list[ResultRow]] = {}
     for row in rows:
-        found.setdefault(tuple(_text(row, key) for key in keys), []).append(row)
+        found.setdefault(tuple(_identify(row, key) for key in keys), []).append(row)
     return found
 
 
-def _text(row: ResultRow, key: str) -> str:
-    return str(row.seed) if key == "seed" else row.text(key)
+def _identify(row: ResultRow, key: str) -> str:
+    """The value of a parameter, or the seed, as a text that no other value has. Empty if the point
+    lacks the parameter."""
+    if key == "seed":
+        return str(row.seed)
+    return write_canonical(row.value(key)) if key in row.parameters else ""
+
+
+def _name_values(rows: Sequence[ResultRow], key: str) -> dict[str, str]:
+    """By the identity of each value of a parameter: its short text; where several values would have
+    the same, the identity."""
+    names = {_identify(row, key): row.text(key) for row in rows}
+    same = Counter(names.values())
+    return {own: own if same[text] > 1 else text for own, text in names.items()}
 
 
 def _short_names(keys: Sequence[str]) -> list[str]:
@@ -271,7 +293,7 @@ def markdown(result: SweepResult) -> str:
     for each in summaries(result):
         lines = [each.heads, tuple("---" for _ in each.heads), *each.rows]
         table = "\n".join(f"| {' | '.join(map(_escape, line))} |" for line in lines)
-        failed = f"\n\n{each.n_failed} points failed." if each.n_failed else ""
+        failed = f"\n\n{count_noun(each.n_failed, 'point')} failed." if each.n_failed else ""
         parts.append(f"## {_escape(each.case)}\n\n{table}{failed}\n")
     return "\n".join([*parts, *(f"{_escape(note)}\n" for note in result.notes)])
 
@@ -300,11 +322,15 @@ def page(result: SweepResult) -> str:
 def _page_rows(result: SweepResult) -> Iterator[dict[str, Any]]:
     """The results as the page gets them. Points that differ in the seed only have one config."""
     configs: dict[tuple[str, str], str] = {}
+    keys = dict.fromkeys(key for row in result.rows for key in row.parameters)
+    names = {key: _name_values(result.rows, key) for key in keys}
     for row in result.rows:
         key = row.case, parameters_text(row.parameters)
         if key not in configs:
             configs[key] = _config(row, result)
-        yield {**row.flat(), **row.risks, "sizes": row.sizes, "config": configs[key]}
+        given = row.parameters.items()
+        named = {k: names[k][_identify(row, k)] for k, v in given if not _is_plain(v)}
+        yield {**row.flat(), **named, **row.risks, "sizes": row.sizes, "config": configs[key]}
 
 
 def _config(row: ResultRow, result: SweepResult) -> str:

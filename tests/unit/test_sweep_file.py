@@ -63,6 +63,19 @@ class TestGrid:
         found = grid_points([{"a": [1]}, {"b": [2, 3]}], "grid", [])
         assert found == [{"a": 1}, {"b": 2}, {"b": 3}]
 
+    def test_what_several_grids_have_comes_once(self) -> None:
+        found = grid_points([{"a": [1, 2]}, {"a": [2.0, 3]}, {}], "grid", [])
+        assert found == [{"a": 1}, {"a": 2}, {"a": 3}, {}]
+
+    @pytest.mark.parametrize(
+        "values", [[10, 10], [5, 5.0], ["x", "y", "x"], [{"b": 1, "a": [2]}, {"a": [2.0], "b": 1}]]
+    )
+    def test_no_value_comes_twice(self, values: list[Any]) -> None:
+        """Its results would count as those of more seeds."""
+        found: list[Any] = []
+        assert grid_points({"a": values, "b": [1, True, "1"]}, "grid", found) == []
+        assert [(p.where, p.text[:18]) for p in found] == [("grid.a", "has a value twice,")]
+
     def test_an_empty_one_has_one_point(self) -> None:
         assert grid_points({}, "grid", []) == [{}]
 

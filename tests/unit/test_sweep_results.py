@@ -6,11 +6,13 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from markupsafe import escape
 from rich.console import Console
 
 from anonlib.cli.show.sweep_table import print_sweep
 from anonlib.sweeps.results import ResultRow, SweepResult, as_csv, markdown, notes, page, summaries
 from anonlib.sweeps.settings import Pick, SweepCase, SweepFile
+from tests.unit.test_explorer import data_of
 from tests.unit.test_sweep_trial import point
 
 K, KERNEL, LAMBDA = "privacy.models.0.k", "kernel.type", "kernel.lambda"
@@ -28,6 +30,10 @@ def result(*rows: ResultRow, **more: Any) -> SweepResult:
     return SweepResult(rows, len(rows), len(rows), "out/results", "out", file)
 
 
+def strip_commas(text: str) -> str:
+    return text.replace(",", "")
+
+
 def test_means_and_spreads_over_seeds() -> None:
     rows = [row(0, 0.7), row(1, 0.9), row(0, 0.5, parameters={K: 50})]
     [found] = summaries(result(*rows))
@@ -36,6 +42,39 @@ def test_means_and_spreads_over_seeds() -> None:
         ("5", "2", "0.800 ± 0.141", "0.500 ± 0.000"),
         ("50", "1", "0.500", "0.500"),
     )
+
+
+@pytest.mark.parametrize(
+    ("values", "names"),
+    [
+        ((1234567.0, 1234568.0, 0.25), ("1234567", "1234568", "0.25")),
+        ((0.12345, 0.12346), ("0.12345", "0.12346")),
+        (("5", 5), ('"5"', "5")),
+        (([1, 2], ["1", "2"]), ("[1, 2]", '["1", "2"]')),
+        (
+            ({"type": "x", "a": 0.12345678}, {"type": "x", "a": 0.12345679}),
+            ("x a=0.12345678", "x a=0.12345679"),
+        ),
+    ],
+)
+def test_values_that_look_alike_are_not_one(values: Any, names: Any) -> None:
+    """Neither in the summary nor on the page."""
+    n = len(values)
+    rows = [
+        row(0, i / n, parameters={LAMBDA: each}, sizes={i + 2: 10}, least_persons=i + 2)
+        for i, each in enumerate(values)
+    ]
+    [found] = summaries(result(*rows, figures=("accuracy",)))
+    assert found.rows == tuple((name, "1", f"{i / n:.3f}") for i, name in enumerate(names))
+    text = page(result(*rows))
+    data = data_of(text)
+    assert len(data["settings"]) == n
+    assert [*map(strip_commas, data["axes"][0][1])] == [*map(strip_commas, names)]
+    told = "".join(text.split('id="explore-data">')[0:1] + text.split("</script>")[1:])
+    for part in told.split(
+        'id="explore-live"'
+    ):  # the table of the explorer, and that of all points
+        assert all(str(escape(name)) in strip_commas(part) for name in map(strip_commas, names))
 
 
 @pytest.mark.parametrize(
@@ -108,7 +147,8 @@ def test_failed_points_are_counted_and_told() -> None:
     ]
     text = io.StringIO()
     print_sweep(given, Console(file=text, width=40))
-    assert "1 points failed" in text.getvalue()
+    assert "1 point failed" in text.getvalue()
+    assert "\n\n1 point failed.\n" in markdown(given)
     assert "adult: InfeasibleError: block: its 3 rows" in text.getvalue()
     assert given.to_dict()["n_failed"] == 1
 

@@ -6,7 +6,7 @@ from rich.text import Text
 from anonlib.cli.show import console, local
 from anonlib.cli.show.parts import pairs
 from anonlib.sweeps.results import SweepResult, summaries
-from anonlib.text import printable
+from anonlib.text import count_noun, printable
 
 
 def print_sweep(result: SweepResult, to: Console | None = None) -> None:
@@ -22,7 +22,7 @@ def print_sweep(result: SweepResult, to: Console | None = None) -> None:
         to.print()
     failed = [row for row in result.rows if row.error is not None]
     if failed:
-        to.print(Text(f"{len(failed):,} points failed", style="bold red"))
+        to.print(Text(f"{count_noun(len(failed), 'point')} failed", style="bold red"))
         for text in dict.fromkeys(f"{row.case}: {row.error}" for row in failed[:1000]):
             to.print(Text(f"  - {printable(text)}"), soft_wrap=True)
         to.print()
