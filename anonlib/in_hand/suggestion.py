@@ -373,12 +373,13 @@ def _find_problems(rows: "Rows", config: Config) -> list[str]:
 
 
 def _list_frontier(attempts: Sequence[Attempt]) -> Iterator[Attempt]:
-    """The attempts that no other one is better than in loss and in risk, by risk."""
-    least: float | None = None
-    done = [(each.risk, each.loss, each) for each in attempts if each.loss is not None]
-    for _, loss, each in sorted(done, key=lambda each: each[:2]):
-        if least is None or loss < least:
-            least = loss
+    """The attempts that no other one is better than in loss and in risk, by risk. Of attempts that
+    are equal in both, all."""
+    last: tuple[float, float] | None = None
+    done = [((each.risk, each.loss), each) for each in attempts if each.loss is not None]
+    for point, each in sorted(done, key=lambda pair: pair[0]):
+        if last is None or point[1] < last[1] or point == last:
+            last = point
             yield each
 
 

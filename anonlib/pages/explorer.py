@@ -197,7 +197,7 @@ class Explorer:
 
 
 def find_frontier(points: Sequence[tuple[float, ...]], *, less: bool) -> list[int]:
-    """The places of the points that no other is better than, by risk.
+    """The places of the points that no other is better than, by risk. Of equal points, all.
 
     Args:
         points: Risk and utility of each.
@@ -206,7 +206,8 @@ def find_frontier(points: Sequence[tuple[float, ...]], *, less: bool) -> list[in
     sign = 1.0 if less else -1.0
     best: list[int] = []
     for i in sorted(range(len(points)), key=lambda i: (points[i][0], sign * points[i][1])):
-        if not best or sign * points[i][1] < sign * points[best[-1]][1]:
+        last = points[best[-1]] if best else None
+        if last is None or sign * points[i][1] < sign * last[1] or points[i] == last:
             best.append(i)
     return best
 

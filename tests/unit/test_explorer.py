@@ -189,16 +189,18 @@ def test_the_frontier_is_what_nothing_is_better_than() -> None:
     for n in range(1, 30):
         points = [(float(a), float(b)) for a, b in random.integers(0, 6, (n, 2))]
         for less, sign in ((True, 1), (False, -1)):
-            found = {points[i] for i in find_frontier(points, less=less)}
+            found = find_frontier(points, less=less)
+            assert [points[i] for i in found] == sorted(points[i] for i in found)
             expected = {
-                (x, y)
-                for x, y in points
+                i  # of equal points all
+                for i, (x, y) in enumerate(points)
                 if not any(
                     (a, sign * b) != (x, sign * y) and a <= x and sign * b <= sign * y
                     for a, b in points
                 )
             }
-            assert found == expected
+            assert {*found} == expected
+            assert len(found) == len(expected)
 
 
 def test_readers_without_scripts_have_a_chart_for_each_table() -> None:

@@ -10,10 +10,11 @@ import pytest
 import yaml
 
 import anonlib
+from anonlib.pages import render_sweep
 from anonlib.sweeps.results import page as page_of
 from tests.explored import swept
 from tests.support import skip_or_fail
-from tests.unit.test_explorer import suggestion_page
+from tests.unit.test_explorer import GOALS, suggestion_page
 
 pytestmark = pytest.mark.slow
 WIDTHS = (1280, 390)
@@ -225,6 +226,32 @@ def test_a_suggestion_opens_on_its_first_choice(browser: Any, tmp_path: Path, wi
         visit.focus("explore-risk")
         visit.page.keyboard.press(goal)
         assert visit.page.evaluate(APART) == []
+    visit.close()
+
+
+def test_equal_settings_are_all_on_the_frontier(browser: Any, tmp_path: Path) -> None:
+    """And less risk is less risk: the next setting is no equal one."""
+    rows = [
+        {"kernel": kernel, "k": k, "risk": 1 / k, "loss": loss, "seed": 0}
+        for kernel, k, loss in (
+            *(("a", 5, 0.1), ("b", 5, 0.1), ("c", 5, 0.2)),
+            *(("a", 10, 0.3), ("b", 10, 0.3), ("c", 10, 0.3)),
+        )
+    ]
+    path = tmp_path / "equal.html"
+    axes, figures = ("kernel", "k", "seed"), ("loss",)
+    path.write_text(render_sweep(rows, title="t", axes=axes, figures=figures, goals=GOALS), "utf-8")
+    visit = Visit(browser, path, 1280)
+    for kernel, where in (("b", "On"), ("c", "Not on"), ("a", "On")):
+        visit.page.select_option("select[name=kernel]", label=kernel)
+        assert f"{where} the frontier" in visit.text("explore-said")
+    visit.page.locator("#explore-safer").press("Enter")
+    assert visit.text("explore-name").endswith("k 10")
+    assert visit.page.locator("#explore-safer").get_attribute("aria-disabled") == "true"
+    visit.page.select_option("select[name=kernel]", label="c")
+    assert "On the frontier" in visit.text("explore-said")
+    visit.page.locator("#explore-useful").press("Enter")
+    assert visit.text("explore-name") == "a, k 5"
     visit.close()
 
 

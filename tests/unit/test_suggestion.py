@@ -158,6 +158,21 @@ def test_the_frontier() -> None:
     assert {(each.risk, each.loss) for each in found.frontier} == points
 
 
+def test_equal_attempts_are_all_on_the_frontier(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = choose(
+        monkeypatch,
+        ("mdav", 5, 0.1, 0.2, 1.0),
+        ("mondrian", 5, 0.1, 0.2, 2.0),
+        ("refine", 5, 0.11, 0.2, 1.0),
+        ("mdav", 10, 0.2, 0.1, 1.0),
+        ("refine", 10, 0.2, 0.1, 1.0),
+    )
+    assert {(each.kernel, each.k) for each in found.frontier} == {
+        *(("mdav", 5), ("mondrian", 5), ("mdav", 10), ("refine", 10))
+    }
+    assert found.report().count(">yes<") == 2 * 4  # in the chart's table, and in that of attempts
+
+
 def test_what_fails_is_a_note() -> None:
     found = suggested(ks=[500], kernels=["mondrian", "peel"])
     failed = {each.kernel: each.error for each in found.attempts if each.k == 5 and each.error}

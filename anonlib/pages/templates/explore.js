@@ -13,7 +13,7 @@
   const mean = (setting, goal) => setting.figures[goal] && setting.figures[goal][0];
   const name = (setting) => data.axes.map(([label, values], i) => {
     const value = values[setting.at[i]];
-    return /^(yes|no|[-\d.,e]+)$/.test(value) ? `${label} ${value}` : value;
+    return /^(yes|no|[-+\d.,e]+)$/.test(value) ? `${label} ${value}` : value;
   }).filter((text) => text !== "–").join(", ");
 
   // The settings that are compared with the one that is chosen, and have both figures.
@@ -21,13 +21,15 @@
     data.axes.every(([, , fences], i) => !fences || each.at[i] === chosen.at[i])
     && mean(each, +risk.value) !== null && mean(each, +utility.value) !== null);
 
-  // Those that no other is better than, by risk.
+  // Those that no other is better than, by risk; of equal ones, all.
   const frontier = (settings) => {
     const x = +risk.value, y = +utility.value, sign = data.goals[y][1] ? 1 : -1;
     const best = [];
     for (const each of [...settings].sort((a, b) =>
       mean(a, x) - mean(b, x) || sign * (mean(a, y) - mean(b, y)))) {
-      if (!best.length || sign * mean(each, y) < sign * mean(best[best.length - 1], y)) best.push(each);
+      const last = best[best.length - 1];
+      const gain = last && sign * (mean(last, y) - mean(each, y));
+      if (!last || gain > 0 || (gain === 0 && mean(each, x) === mean(last, x))) best.push(each);
     }
     return best;
   };
@@ -194,9 +196,9 @@
 
   // The next setting on the frontier with less risk (-1), or with more utility (1).
   const step = (best, way) => {
-    const x = +risk.value, here = mean(chosen, x), at = best.indexOf(chosen);
-    if (at >= 0) return best[at + way];
-    const side = best.filter((each) => here === null || (mean(each, x) - here) * way >= 0);
+    const x = +risk.value, here = mean(chosen, x), there = best.includes(chosen);
+    const ahead = (each) => (mean(each, x) - here) * way;
+    const side = best.filter((each) => here === null || ahead(each) > 0 || (!there && ahead(each) === 0));
     return way > 0 ? side[0] : side[side.length - 1];
   };
 
