@@ -47,7 +47,8 @@ class SuggestOptions:
         kernels: The kernels to try; if empty, some that suit the config.
         partitioners: The partitioners to compare with that of the config.
 
-    Raises InputError with all that are of a wrong kind.
+    Numbers and arrays of numpy are taken as well. Raises InputError with all that are of a wrong
+    kind.
     """
 
     seconds: float
@@ -57,20 +58,31 @@ class SuggestOptions:
     partitioners: Sequence[str]
 
     def __post_init__(self) -> None:
-        values: dict[str, Any] = vars(self)
+        values: dict[str, Any] = {name: _plain(value) for name, value in vars(self).items()}
         seconds, n_rows, ks = values["seconds"], values["rows"], values["ks"]
         wrong = []
-        if isinstance(seconds, bool) or not isinstance(seconds, int | float) or seconds <= 0:
+        # NaN is not above 0, and no time is after it.
+        if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not seconds > 0:
             wrong.append("seconds: must be a number above 0")
         if isinstance(n_rows, bool) or not isinstance(n_rows, int) or n_rows < 100:
             wrong.append("rows: must be a whole number, at least 100")
-        if not isinstance(ks, Sequence) or not all(isinstance(k, int) and k >= 2 for k in ks):
+        if not isinstance(ks, list) or not all(isinstance(k, int) and k >= 2 for k in ks):
             wrong.append("ks: must be a list of whole numbers, each at least 2, such as [5, 10]")
         for name in ("kernels", "partitioners"):
-            if isinstance(values[name], str) or not isinstance(values[name], Sequence):
+            own = values[name]
+            if not isinstance(own, list) or not all(isinstance(each, str) for each in own):
                 wrong.append(f"{name}: must be a list of names, such as ['mondrian']")
         if wrong:
             raise InputError("; ".join(wrong))
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+
+def _plain(value: Any) -> Any:
+    """A number or an array of numpy, or any sequence but a text, as Python has it: a list."""
+    value = value.tolist() if hasattr(value, "tolist") else value
+    is_list = isinstance(value, Sequence) and not isinstance(value, str | bytes)
+    return [_plain(each) for each in value] if is_list else value
 
 
 @dataclass(frozen=True)
@@ -81,8 +93,9 @@ class Attempt:
         kernel: The kernel.
         k: The fewest persons of a class.
         config: The config.
-        loss: The metric ncp: the mean extent of a row's cell, 1 for a suppressed row; None if the
-            attempt failed, or no quasi-identifier varies.
+        loss: The metric ncp: the mean extent of a row's cell, 1 for a suppressed row. If no
+            quasi-identifier varies, it is the share of suppressed rows: no other can lose. None if
+            the attempt failed.
         chance: The mean chance of a person to be found again; None if the attempt failed, or with
             a unit.
         n_suppressed: Rows that were suppressed.
@@ -251,6 +264,8 @@ def suggest_settings(
     choices = tuple(_choose(attempts, config.k))
     said = [f"{len(attempts)} of {len(candidates)} attempts, on {rows.table.num_rows:,} rows"]
     said += [f"{a.kernel}, k = {a.k}: {a.error}" for a in attempts if a.error]
+    if not any(len(rows.table.column(c.id).unique()) > 1 for c in rows.schema.quasi_identifiers):
+        said.append("no quasi-identifier varies in these rows: only suppressed rows lose anything")
     said += _tell_lack(choices, attempts, config.k)
     return Suggestion(config, choices, tuple(attempts), (*said, *compared, *notes))
 
@@ -282,12 +297,15 @@ def _choose_partitioner(
         raise ConfigError([Problem("partition.steps", text)])
     (step,) = config.partition.steps
     most = max(LEAST_BLOCK, min(config.partition.max_rows, rows.table.num_rows // N_BLOCKS))
+    # All are made first: a name that no partitioner has is an error, however little time there is.
+    others = [name for name in dict.fromkeys(names) if name != step.type]
+    built = {name: registry.build("partitioner", {"type": name}) for name in others}
+    built = {step.type: step} | built
     tried: list[tuple[str, PartitionSection, Attempt]] = []
-    for name in dict.fromkeys([step.type, *names]):
+    for name, each in built.items():
         if tried and perf_counter() > end:
             break
-        steps = (step if name == step.type else registry.build("partitioner", {"type": name}),)
-        changed = config.partition.model_copy(update={"steps": steps})
+        changed = config.partition.model_copy(update={"steps": (each,)})
         cut = changed.model_copy(update={"max_rows": most})
         attempt = Attempt(
             config.kernel.type, config.k, config.model_copy(update={"partition": cut})
@@ -297,6 +315,8 @@ def _choose_partitioner(
         f"{name} {each.error or 'no loss' if each.loss is None else format(each.loss, '.3g')}"
         for name, _, each in tried
     ]
+    if len(tried) < len(built):
+        told.append(f"the time was up after {len(tried)} of {len(built)} partitioners")
     note = f"loss by partitioner, in blocks of at most {most:,} rows: {'; '.join(told)}"
     done = [(each.loss, changed) for _, changed, each in tried if each.loss is not None]
     if not done:
@@ -350,11 +370,12 @@ def _attempt(rows: "Rows", attempt: Attempt) -> Attempt:
         return replace(attempt, error=str(error), seconds=perf_counter() - begun)
     risk = value_risk(report.sizes, report.n_classes, report.n_rows)
     n, loss = rows.table.num_rows, release.losses["ncp"]
+    n_suppressed = n - report.n_rows
     return replace(
         attempt,
-        loss=None if loss is None else loss + release.further_ncp / n,
+        loss=n_suppressed / n if loss is None else loss + release.further_ncp / n,
         chance=None if config.unit else risk["marketer"],
-        n_suppressed=n - report.n_rows,
+        n_suppressed=n_suppressed,
         seconds=perf_counter() - begun,
         sizes={} if config.unit else dict(report.sizes),
     )
@@ -452,7 +473,10 @@ def _compare(attempt: Attempt, best: Attempt) -> str:
 
 
 def _tell_ratio(first: float, other: float, less: str, more: str, same: str) -> str:
-    """How many times the other one is less or more than the first, as far as two digits tell it."""
+    """How many times the other one is less or more than the first. Where two digits don't tell it,
+    it is about the same."""
+    if first == other:
+        return same
     low, high = sorted((first, other))
-    ratio = f"{high / low:.2g}" if low else "1"
-    return same if ratio == "1" else f"{ratio} times {less if other < first else more}"
+    ratio = f"{high / low:.2g}" if low else "very many"
+    return f"about {same}" if ratio == "1" else f"{ratio} times {less if other < first else more}"

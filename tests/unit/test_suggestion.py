@@ -118,6 +118,20 @@ def test_three_choices_and_what_they_cost(monkeypatch: pytest.MonkeyPatch) -> No
     ]
 
 
+def test_what_differs_is_not_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = choose(
+        monkeypatch,
+        ("mdav", 5, 0.1, 0.0762, 1.0),
+        ("refine", 5, 0.2, 0.0785, 1.01),
+        ("mondrian", 5, 0.3, 0.0762, 1.0),
+    )
+    told = [choice.reason.partition("first: ")[2] for choice in found.choices[1:]]
+    assert told == [
+        "about as quick, loses 2 times as much, risk about the same.",
+        "as quick, loses 3 times as much, risk the same.",
+    ]
+
+
 def test_others_where_nothing_is_safer_or_quicker(monkeypatch: pytest.MonkeyPatch) -> None:
     found = choose(
         monkeypatch,
@@ -213,9 +227,16 @@ def test_its_page_and_how_it_shows_itself(tmp_path: Path) -> None:
     ("change", "text"),
     [
         ({"seconds": 0}, "seconds: must be a number above 0"),
+        ({"seconds": float("nan")}, "seconds: must be a number above 0"),
+        ({"seconds": np.float32("nan")}, "seconds: must be a number above 0"),
+        ({"seconds": True}, "seconds: must be a number above 0"),
         ({"rows": 10.5}, "rows: must be a whole number"),
         ({"ks": 10}, "ks: must be a list of whole numbers"),
         ({"ks": ["5"]}, "ks: must be a list of whole numbers"),
+        ({"ks": np.array([5.0])}, "ks: must be a list of whole numbers"),
+        ({"ks": np.array([[5]])}, "ks: must be a list of whole numbers"),
+        ({"ks": np.array(5)}, "ks: must be a list of whole numbers"),
+        ({"kernels": [5]}, "kernels: must be a list of names"),
         ({"kernels": "mdav"}, "kernels: must be a list of names"),
         ({"partitioners": "kmeans"}, "partitioners: must be a list of names"),
         ({"quasi_identifiers": []}, "quasi_identifiers: name the columns"),
@@ -224,6 +245,15 @@ def test_its_page_and_how_it_shows_itself(tmp_path: Path) -> None:
 def test_what_cannot_be_tried(change: dict[str, Any], text: str) -> None:
     with pytest.raises(InputError, match=text):
         suggested(**change)
+
+
+@pytest.mark.parametrize("ks", [[np.int64(7)], np.array([7]), (7,), pd.Series([7])])
+def test_numbers_of_numpy_are_numbers(ks: Any) -> None:
+    found = suggested(
+        ks=ks, seconds=np.float32(600), rows=np.int64(1000), kernels=np.array(["mdav"])
+    )
+    assert [each.k for each in found.attempts] == [5, 7]
+    assert yaml.safe_load(found.attempts[1].config_yaml)["privacy"]["models"][0]["k"] == 7
 
 
 def test_a_sample_is_of_rows() -> None:
@@ -244,13 +274,17 @@ def test_no_k_below_the_minimum_of_the_operator(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_nothing_to_lose() -> None:
-    """Columns that do not vary have no loss, and rows of few equal tuples none either."""
+    """Columns that do not vary lose nothing, and rows of few equal tuples nothing either."""
     frame = people(600).assign(age=1, wage=1.0, city="a")
     found = suggested(frame, kernels=["mondrian"])
-    assert found.choices == ()
-    assert any("there is no choice" in note for note in found.notes)
+    assert {each.loss for each in found.attempts} == {0.0}
+    assert len(found.choices) == 3
+    assert sum("no quasi-identifier varies" in note for note in found.notes) == 1
+    assert anonlib.anonymize(frame, found.choices[0].config).audit.passed
     frame["age"] = [1, 2] * 300
-    assert suggested(frame, kernels=["mondrian"]).choices[0].name == "least loss"
+    found = suggested(frame, kernels=["mondrian"])
+    assert found.choices[0].name == "least loss"
+    assert not any("no quasi-identifier varies" in note for note in found.notes)
 
 
 def test_what_no_attempt_may_release() -> None:
@@ -276,6 +310,14 @@ def test_partitioners() -> None:
         partition = {"steps": [{"type": name}], "max_rows": 150}
         release = anonlib.anonymize(people(600), **GIVEN, partition=partition)
         assert float(f"{release.losses['ncp']:.3g}") == pytest.approx(loss, rel=0.2)
+
+
+def test_the_time_is_up_while_partitioners_are_compared() -> None:
+    with pytest.raises(ConfigError, match="nope"):
+        suggested(partitioners=["mondrian", "nope"], seconds=1e-9)
+    found = suggested(partitioners=["mondrian", "single", "mondrian"], seconds=1e-9)
+    (note,) = [note for note in found.notes if "by partitioner" in note]
+    assert note.endswith("; the time was up after 1 of 3 partitioners")
 
 
 def test_a_kernel_that_needs_what_was_not_read_is_a_note() -> None:
