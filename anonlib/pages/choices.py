@@ -74,21 +74,6 @@ def render_suggestion(
         notes: Sentences for the summary.
         config: The config whose gates are drawn.
     """
-    best = {id(each) for each in frontier}
-    heads = ("kernel", "k", "risk", "loss", "frontier", "seconds", "error")
-    rows = tuple(
-        (
-            a.kernel,
-            a.k,
-            a.risk,
-            a.loss,
-            "yes" if id(a) in best else "no",
-            round(a.seconds, 2),
-            printable(a.error) or "none",
-        )
-        for a in attempts
-    )
-    table = Table("All attempts", heads, rows)
     tags = [(c.config, f"{i} {c.name}") for i, c in enumerate(choices, 1)]
     names = ("kernel", "k", "risk", "loss", "n_suppressed", "seconds", "sizes", "error")
     given = [
@@ -116,10 +101,28 @@ def render_suggestion(
         "suggestion.html",
         explorer,
         choices=[(c.name, c.reason, _excerpt(c.config)) for c in choices],
-        table=table,
+        table=_list_attempts(attempts, frontier),
         notes=notes,
         note=note,
     )
+
+
+def _list_attempts(attempts: Sequence[ShownAttempt], frontier: Sequence[ShownAttempt]) -> Table:
+    best = {id(each) for each in frontier}
+    heads = ("kernel", "k", "risk", "loss", "frontier", "seconds", "error")
+    rows = tuple(
+        (
+            a.kernel,
+            a.k,
+            a.risk,
+            a.loss,
+            "yes" if id(a) in best else "no",
+            round(a.seconds, 2),
+            printable(a.error) or "none",
+        )
+        for a in attempts
+    )
+    return Table("All attempts", heads, rows)
 
 
 def _excerpt(config: Config) -> str:

@@ -35,6 +35,7 @@ from anonlib.sweeps.results import (
     notes,
     page,
     parameters_text,
+    sort_figures,
 )
 from anonlib.sweeps.settings import Point, Sweep
 from anonlib.sweeps.trial import try_point
@@ -141,7 +142,7 @@ def run_sweep(
                     result_of |= {row.key: row for row in rows}
             finally:
                 broadcast.destroy()
-    ordered = tuple(result_of[item.key] for item in items)
+    ordered = tuple(sort_figures(result_of[item.key]) for item in items)
     said = notes(sweep.points, sweep.file.figures, ordered)
     result = SweepResult(
         ordered,

@@ -5,16 +5,17 @@ import io
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 from statistics import mean, stdev
 from typing import TYPE_CHECKING, Any
 
+from anonlib import registry
 from anonlib.auditing.report import RISKS, value_risk
 from anonlib.config.excerpt import excerpt_config
 from anonlib.config.reading import copy_tree
 from anonlib.config.yaml import put, split_key
-from anonlib.measure.scores import ERRORS
+from anonlib.measure.scores import ERRORS, Scores
 from anonlib.sweeps.file import shorten
 from anonlib.sweeps.settings import Pick, Point, SweepFile, Trial
 from anonlib.text import count_noun, write_canonical
@@ -146,6 +147,14 @@ class Summary:
     heads: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     n_failed: int
+
+
+def sort_figures(row: ResultRow) -> ResultRow:
+    """The row with its figures in an order that is always the same: metrics, scores, others by
+    name. A map of Delta keeps no order."""
+    known = {name: i for i, name in enumerate([*registry.plugins("metric"), *Scores._fields])}
+    pairs = sorted(row.figures.items(), key=lambda pair: (known.get(pair[0], len(known)), pair[0]))
+    return replace(row, figures=dict(pairs))
 
 
 def notes(

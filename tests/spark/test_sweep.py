@@ -90,6 +90,26 @@ def test_a_sweep_goes_on_where_it_stopped(shell: Shell, spark: SparkSession, fol
     assert json.loads(sweep(shell, folder).out)["n_new"] == 2
 
 
+def test_a_finished_sweep_writes_the_same_files_again(shell: Shell, folder: Path) -> None:
+    def files() -> dict[str, bytes]:
+        places = [folder / "sweep" / name for name in ("results.csv", "summary.md", "report.html")]
+        return {place.name: place.read_bytes() for place in places}
+
+    grid = {"privacy.models.0.k": [3, 6]}
+    learn = {"model": "logistic_regression", "folds": 2}
+    assert sweep(shell, folder, grid=grid, learn=learn).code == 0
+    before = files()
+    assert json.loads(sweep(shell, folder, grid=grid, learn=learn).out)["n_new"] == 0
+    assert files() == before
+    head = before["results.csv"].decode().splitlines()[0].split(",")
+    figures = head[head.index("seed") + 1 : head.index("rows")]
+    # Metrics, scores, then others by name.
+    assert figures.index("ncp") < figures.index("sse") < figures.index("accuracy")
+    others = [name for name in figures if "_accuracy" in name]
+    assert others == ["baseline_accuracy", "cv_accuracy", "raw_accuracy"]
+    assert figures.index("accuracy") < figures.index("baseline_accuracy")
+
+
 def test_no_point_is_below_the_operators_minimum(shell: Shell, folder: Path) -> None:
     shell.patch.setenv(VARIABLE, "10")
     said = sweep(shell, folder)

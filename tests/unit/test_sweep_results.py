@@ -10,7 +10,16 @@ from markupsafe import escape
 from rich.console import Console
 
 from anonlib.cli.show.sweep_table import print_sweep
-from anonlib.sweeps.results import ResultRow, SweepResult, as_csv, markdown, notes, page, summaries
+from anonlib.sweeps.results import (
+    ResultRow,
+    SweepResult,
+    as_csv,
+    markdown,
+    notes,
+    page,
+    sort_figures,
+    summaries,
+)
 from anonlib.sweeps.settings import Pick, SweepCase, SweepFile
 from tests.unit.test_explorer import data_of
 from tests.unit.test_sweep_trial import point
@@ -230,3 +239,12 @@ def test_figures_that_no_point_has_are_told() -> None:
     assert notes((), (), rows) == ()
     (told,) = notes((), ("acuracy", "sse"), rows)
     assert told == "`figures`: no point has acuracy; they have accuracy, sse."
+
+
+def test_figures_have_one_order() -> None:
+    """A map of Delta gives them in any."""
+    names = ["ncp", "sse", "accuracy", "auc", "ari", "cv_auc", "mean_error", "raw_accuracy"]
+    for given in (names, names[::-1], sorted(names)):
+        mixed = replace(row(0, 0.5), figures=dict.fromkeys(given, 0.1))
+        assert [*sort_figures(mixed).figures] == names
+        assert sort_figures(mixed) == mixed
