@@ -158,6 +158,13 @@ class TestAudit:
         assert "- the table has no rows" in shown(print_audit, report, "out/t")
 
 
+def test_names_of_columns_are_no_layout() -> None:
+    out = io.StringIO()
+    print_rows([">50K", "[b]x"], [["1", "2"], ["30", "40"]], console(out))
+    head, first, _ = out.getvalue().splitlines()
+    assert (head.split(), first[0]) == ([">50K", "[b]x"], "1")
+
+
 def test_check() -> None:
     columns = (
         ColumnPlan("age", "quasi_identifier", "continuous", "int", "centroid (int)"),

@@ -1,6 +1,7 @@
 """Tables and lists for the terminal."""
 
 from collections.abc import Iterable, Sequence
+from typing import Literal
 
 from rich.console import Console
 from rich.table import Table
@@ -9,13 +10,16 @@ from rich.text import Text
 from anonlib.text import printable
 
 
+class Numbers(str):
+    """The head of a column of numbers, which stand on the right."""
+
+
 def new_table(*heads: str) -> Table:
-    """An empty table with these heads. A head that begins with `>` aligns its column right."""
+    """An empty table with these heads."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     for head in heads:
-        number = head.startswith(">")
-        title = Text(head.removeprefix(">"))
-        table.add_column(title, justify="right" if number else "left", overflow="fold")
+        side: Literal["left", "right"] = "right" if isinstance(head, Numbers) else "left"
+        table.add_column(Text(head), justify=side, overflow="fold")
     return table
 
 

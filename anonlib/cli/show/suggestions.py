@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.text import Text
 
 from anonlib.cli.show import console, program
-from anonlib.cli.show.parts import bullets, new_table, places
+from anonlib.cli.show.parts import Numbers, bullets, new_table, places
 from anonlib.config.model import Config
 from anonlib.privacy.k_anonymity import KAnonymity
 
@@ -36,7 +36,9 @@ def print_suggestion(
         to: Where to print; by default stdout.
     """
     to = to or console()
-    table = new_table("kernel", ">k", ">loss", ">mean chance", ">seconds")
+    table = new_table(
+        "kernel", Numbers("k"), Numbers("loss"), Numbers("mean chance"), Numbers("seconds")
+    )
     for each in suggestion.attempts:
         loss = "failed" if each.loss is None else f"{each.loss:.4g}"
         chance = "" if each.chance is None else f"{each.chance:.4g}"
