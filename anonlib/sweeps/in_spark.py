@@ -1,8 +1,8 @@
 """Runs a sweep on Spark: one task per point. Points with a result are not tried again."""
 
 import json
-from collections.abc import Iterator, Sequence
-from contextlib import closing
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
@@ -26,7 +27,7 @@ from anonlib.spark.expressions import require_plain
 from anonlib.spark.private_table import PrivateTable
 from anonlib.spark.storage import Storage
 from anonlib.spark.tasks import broadcast_value, count_cores, run_each, settle_tasks
-from anonlib.spark.translation import translate, translate_errors
+from anonlib.spark.translation import find_conditions, translate, translate_errors
 from anonlib.sweeps.results import (
     ResultRow,
     SweepResult,
@@ -186,8 +187,7 @@ def _items(spark: SparkSession, sweep: Sweep) -> tuple[list[pa.Table], list[_Ite
                 version = None if other is None else resolve(other, table.fields)
                 schemas[whole_table] = resolve(point.config, table.fields), version
         except ConfigError as error:
-            found = [Problem(f"cases.{point.case}: {p.where}", p.text) for p in error.problems]
-            problems += found
+            problems += [_in_case(point.case, problem) for problem in error.problems]
             continue
         key = sha256(
             f"{installed_version('anonlib')} {point.case} {table.digest} {point.text}".encode()
@@ -196,6 +196,12 @@ def _items(spark: SparkSession, sweep: Sweep) -> tuple[list[pa.Table], list[_Ite
     if problems:
         raise ConfigError(problems)
     return [table.rows for table in tables], items
+
+
+def _in_case(case: str, problem: Problem) -> Problem:
+    """A problem of a case, by its place in the sweep's file, or of the case's config."""
+    of_case = problem.where.startswith("derive.")
+    return Problem(f"cases.{case}{'.' if of_case else ': '}{problem.where}", problem.text)
 
 
 def _as_read(config: Config) -> str:
@@ -210,17 +216,16 @@ def _read(spark: SparkSession, point: Point, sweep: Sweep) -> _Table:
     config, most = point.config, sweep.file.max_rows
     frame: DataFrame | None = None
     derived = sweep.file.cases[point.case].derive
-    with translate_errors(f"cases.{point.case}.derive", permission_error=InputError):
+    with _blame_derived(spark, config, derived):
         if derived:
-            frame, _ = read_source(spark, config.source, config.attributes)
-            for name, text in derived.items():
-                require_plain(frame, text, f"derive.{name}")
-            frame = frame.withColumns({name: F.expr(text) for name, text in derived.items()})
-            frame.schema  # noqa: B018 (wrong expressions show here)
-    source = open_source(spark, config, frame)
-    with closing(source), translate_errors(f"source of {point.case}", permission_error=InputError):
-        require_readable(source, config.privacy.missing_tokens)
-        rows = source.rows().limit(most + 1).toArrow()
+            frame = _derive(spark, config, derived)
+        source = open_source(spark, config, frame)
+        with (
+            closing(source),
+            translate_errors(f"source of {point.case}", permission_error=InputError),
+        ):
+            require_readable(source, config.privacy.missing_tokens)
+            rows = source.rows().limit(most + 1).toArrow()
     if rows.num_rows > most:
         raise ConfigError(
             [
@@ -238,6 +243,55 @@ def _read(spark: SparkSession, point: Point, sweep: Sweep) -> _Table:
     hashed = sha256(repr([(f.name, f.type) for f in source.fields]).encode())
     hashed.update(rows.column(DEAL).to_numpy().tobytes())
     return _Table(rows.drop([DEAL, LOW, HIGH]), source.fields, hashed.hexdigest())
+
+
+def _derive(spark: SparkSession, config: Config, derived: Mapping[str, str]) -> DataFrame:
+    """The rows of a config's source with columns of SQL. Raises ConfigError for SQL that Spark
+    refuses."""
+    with translate_errors("source", permission_error=InputError):
+        frame, _ = read_source(spark, config.source, config.attributes)
+        for name, text in derived.items():
+            require_plain(frame, text, f"derive.{name}")
+        frame = frame.withColumns({name: F.expr(text) for name, text in derived.items()})
+        frame.schema  # noqa: B018 (wrong expressions show here)
+    return frame
+
+
+@contextmanager
+def _blame_derived(
+    spark: SparkSession, config: Config, derived: Mapping[str, str]
+) -> Iterator[None]:
+    """Raises ConfigError with the columns whose SQL fails on values, for a failure of the body: all
+    that Spark says there is that some expression failed."""
+    try:
+        yield
+    except InputError:
+        problems = [*_find_failing(spark, config, derived)] if derived else []
+        if not problems:
+            raise
+    else:
+        return
+    raise ConfigError(problems)
+
+
+def _find_failing(
+    spark: SparkSession, config: Config, derived: Mapping[str, str]
+) -> Iterator[Problem]:
+    """The columns whose SQL fails on values: each is computed on its own."""
+    with translate_errors("source", permission_error=InputError):
+        frame, _ = read_source(spark, config.source, config.attributes)
+        for name, text in derived.items():
+            try:
+                frame.agg(F.count(F.expr(text))).collect()
+            except PySparkException as error:
+                of_values = [c for c, state in find_conditions(error) if state.startswith("22")]
+                if not of_values:
+                    raise
+                yield Problem(
+                    f"derive.{name}",
+                    f"fails on a value, with {of_values[0]}; use what gives null instead, such as "
+                    "try_cast or try_divide",
+                )
 
 
 def _batches(

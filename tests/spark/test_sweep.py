@@ -166,7 +166,16 @@ def test_what_does_not_fit(shell: Shell, folder: Path) -> None:
     cases = {"people": {"config": config(folder), "derive": {"wage": "wages + 1"}}}
     said = sweep(shell, folder, cases=cases)
     assert said.code == 2
-    assert "cases.people: derive.wage: no column wages; did you mean wage?" in said.error
+    assert "cases.people.derive.wage: no column wages; did you mean wage?" in said.error
+    of_people = config(folder)
+    of_people["attributes"] |= {"pay": {"role": "insensitive"}, "rate": {"role": "insensitive"}}
+    derived = {"wage": "wage + 1", "pay": "cast(city as int)", "rate": "1 / (wage - wage)"}
+    cases = {"people": {"config": of_people, "derive": derived}}
+    said = sweep(shell, folder, cases=cases)
+    assert said.code == 2
+    assert "cases.people.derive.pay: fails on a value, with CAST_INVALID_INPUT; use " in said.error
+    assert "cases.people.derive.rate: fails on a value, with DIVIDE_BY_ZERO; use " in said.error
+    assert "derive.wage" not in said.error
 
 
 def test_the_page_has_risks_and_configs_that_release(
