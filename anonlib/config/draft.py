@@ -100,6 +100,7 @@ class Draft:
         partitioner: The type of the partitioner.
         evidence: Why these two, without values of the table; empty if nothing was tried.
         answers: Places of the config that a person has looked at.
+        seed: The seed, drawn once for the file.
     """
 
     profile: TableProfile
@@ -111,6 +112,7 @@ class Draft:
     partitioner: str = "kmeans"
     evidence: str = ""
     answers: frozenset[str] = frozenset()
+    seed: int = field(default_factory=lambda: secrets.randbits(31))
 
     @property
     def review(self) -> list[str]:
@@ -334,6 +336,9 @@ def explain_guess(draft: Draft, column: ColumnProfile) -> str:
 
 def _evidence(profile: TableProfile, column: ColumnProfile) -> Iterator[str]:
     yield f"{column.type}, all of it {column.parses_as}" if column.parses_as else column.type
+    if not column.is_seen:
+        yield "not looked at"
+        return
     if not column.n_present:
         yield "all missing"
         return
@@ -404,7 +409,7 @@ def _rest(draft: Draft, folder: Path) -> list[str]:
         *_gates(draft),
         f"release: {{path: {scalar(relate(_release_path(draft.profile), folder))}, mode: error}}",
         "# Drawn for this file: who knows it can test guesses at how cells were made.",
-        f"seed: {secrets.randbits(31)}",
+        f"seed: {draft.seed}",
     ]
 
 

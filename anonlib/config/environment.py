@@ -32,6 +32,8 @@ _NAMES = frozenset({"table", "dbtable", "partitioncolumn"})
 SQL_OPTIONS = frozenset(
     {"query", "dbtable", "preparequery", "sessioninitstatement", "predicates", "partitioncolumn"}
 )
+#: Fields whose texts name columns or other fields, and are never filled in, as keys are not.
+_NAMED_PLACES = frozenset({"review"})
 #: Fields whose texts are only compared with texts of the table, or only kept.
 _FREE = frozenset({"order", "missing_tokens", "approver", "purpose", "recipients"})
 #: By kind of field: the pattern of a value there, and the same in words. "" is any other field.
@@ -69,7 +71,8 @@ def interpolate(
 
     The YAML was read before, so a value stays a text, whatever YAML it looks like. Control
     characters, variables that hold secrets, and values that would reach beyond their field are
-    refused.
+    refused. Keys stay as they are. So does a text that is the name of a column under `attributes`,
+    except in paths, settings and SQL: a column may be called `${HOME}`.
 
     Args:
         tree: The config, as read from YAML.
@@ -81,8 +84,19 @@ def interpolate(
     Returns:
         A new tree.
     """
-    environment = _Environment(find_secret_variables(tree) | secret, problems)
+    columns = frozenset(_find_columns(tree))
+    environment = _Environment(find_secret_variables(tree) | secret, columns, problems)
     return environment.fill(tree, where, ())
+
+
+def _find_columns(tree: Any) -> Iterator[str]:
+    """The names of columns whose text a variable could stand in, of a config or of all cases of a
+    sweep."""
+    for key, below in tree.items() if isinstance(tree, dict) else ():
+        if key == "attributes" and isinstance(below, dict):
+            yield from (name for name in below if "${" in name)
+        else:
+            yield from _find_columns(below)
 
 
 def find_secret_variables(tree: Any) -> frozenset[str]:
@@ -122,11 +136,13 @@ class _Environment:
 
     Attributes:
         secret: Names of variables that hold secrets.
+        columns: Names of columns that look like variables.
         problems: Problems are added here, one for each refusal.
         left: The number of characters that values may still add to the config.
     """
 
     secret: frozenset[str]
+    columns: frozenset[str]
     problems: list[Problem]
     left: int = MAX_BYTES
 
@@ -138,7 +154,10 @@ class _Environment:
             return [self.fill(v, join_path(where, i), keys) for i, v in enumerate(value)]
         if not isinstance(value, str) or "${" not in value:
             return value
-        return self._fill_text(value, where, _kind(keys))
+        kind = _kind(keys)
+        if kind == "column" or (kind == "" and value in self.columns):
+            return value
+        return self._fill_text(value, where, kind)
 
     def _fill_text(self, template: str, where: str, kind: str) -> str:
         """Replaces the variables in a text."""
@@ -213,8 +232,10 @@ def _as_sql(value: str, before: str) -> str:
 
 
 def _kind(keys: tuple[str, ...]) -> str:
-    """The kind of a field: a key of _WITHIN, "table", or "free"."""
+    """The kind of a field: a key of _WITHIN, "table", "free", or "column" for no template."""
     section, field = ("", "", *keys)[-2:]
+    if field in _NAMED_PLACES:
+        return "column"
     option = section == "options" and field.lower() in SQL_OPTIONS
     if field in _NAMES or (option and field.lower() in _NAMES):
         return "table"

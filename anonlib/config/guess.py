@@ -42,6 +42,8 @@ _SENSITIVE = _words(
     "orientation sexuality conviction criminal offence offense income salary wage wages earnings "
     "debt"
 )
+#: Names that Spark and pandas give to columns without one.
+_UNNAMED = re.compile(r"_c\d+|Unnamed: \d+|__index_level_\d+__|index")
 _CODES = _words("zip zipcode postcode postal plz code")
 
 
@@ -52,8 +54,8 @@ class ColumnProfile:
     Attributes:
         name: The name of the column.
         type: Its Spark type.
-        n_present: Present values in the sample.
-        n_distinct: Distinct values in the sample.
+        n_present: Present values in the sample; 0 if they were not looked at.
+        n_distinct: Distinct values in the sample; 0 if they were not looked at.
         unique: Whether every row of the whole table has a different value.
         parses_as: The Spark type that all texts of the column can be read as; None if there is
             none.
@@ -63,6 +65,7 @@ class ColumnProfile:
         far: Numbers that may stand for a missing value since no others are near them, as texts.
             They do not count as missing here.
         part: What of a date in another column it is, such as `the hour of visit`.
+        is_seen: Whether its values were looked at.
     """
 
     name: str
@@ -75,6 +78,7 @@ class ColumnProfile:
     tokens: Mapping[str, int] = field(default_factory=dict)
     far: tuple[str, ...] = ()
     part: str | None = None
+    is_seen: bool = True
 
     @property
     def read_as(self) -> str:
@@ -175,8 +179,11 @@ def _identifier(column: ColumnProfile) -> Guess | None:
         return Guess(Role.IDENTIFIER, None, "unique text")
     if column.is_text and column.n_distinct > 1_000 and column.distinct_share > 0.5:
         return Guess(Role.IDENTIFIER, None, "text that hardly repeats")
-    if column.is_whole and column.unique and column.n_present >= 1_000:
-        return Guess(Role.IDENTIFIER, None, "every row has a whole number of its own")
+    if column.is_whole and column.unique:
+        if _UNNAMED.fullmatch(column.name):
+            return Guess(Role.IDENTIFIER, None, "no name, and in every row a number of its own")
+        if column.n_present >= 1_000:
+            return Guess(Role.IDENTIFIER, None, "every row has a whole number of its own")
     return None
 
 

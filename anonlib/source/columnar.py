@@ -1,17 +1,74 @@
-"""Checks Parquet and ORC files: the same columns, with the same types, in every file."""
+"""Checks Parquet and ORC files: types that Spark reads, the same columns, with the same types, in
+every file."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 
+from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 from anonlib.errors import InputError, Problem
-from anonlib.spark.file_list import hide_values
-from anonlib.spark.footers import READERS
+from anonlib.spark.file_list import hide_values, list_files
+from anonlib.spark.footers import READERS, find_unreadable
+from anonlib.spark.translation import find_conditions
 
 #: Footers read in parallel.
 N_THREADS = 16
+#: The beginnings of Spark's names of errors for types of Parquet that it does not read.
+_UNREADABLE = ("PARQUET_TYPE_", "UNSUPPORTED_TIME_TYPE")
+#: Options that choose the files, in lower case.
+_CHOOSING = ("recursivefilelookup", "pathglobfilter")
+
+
+@contextmanager
+def explain_types(
+    spark: SparkSession, kind: str, path: str | None, options: Mapping[str, str]
+) -> Iterator[None]:
+    """Explains failures of the body that come from types of Parquet which Spark does not read: its
+    own errors name no column.
+
+    Args:
+        spark: The session.
+        kind: The format.
+        path: The file, folder or glob that the body reads; None for a table.
+        options: Options of its reader.
+
+    Raises InputError with the columns of the first file that has some, and what to do.
+    """
+    try:
+        yield
+    except AnalysisException as error:
+        if kind != "parquet" or path is None or not _is_of_type(error):
+            raise
+        chosen = {name: text for name, text in options.items() if name.lower() in _CHOOSING}
+        files = list_files(spark.read.format("binaryFile").options(**chosen).load(path))
+        found = ([*find_unreadable(spark, place)] for place in sorted(files))
+        columns = next(filter(None, found), [])
+        if not columns:
+            raise
+    else:
+        return
+    problems = [Problem(f"column {name}", _describe_type(type)) for name, type in columns]
+    raise InputError("\n".join(map(str, problems)))
+
+
+def _is_of_type(error: Exception) -> bool:
+    return any(name.startswith(_UNREADABLE) for name, _ in find_conditions(error))
+
+
+def _describe_type(type: str) -> str:
+    """What is said of a column that has a type, in Parquet's words, which Spark does not read."""
+    if "TIMESTAMP(NANOS" in type:
+        return (
+            "has times in nanoseconds, which Spark can't read; write them in microseconds, with "
+            'pandas by df.to_parquet(..., coerce_timestamps="us", '
+            "allow_truncated_timestamps=True)"
+        )
+    if "TIME" in type:
+        return "has times of day, which Spark can't read; make them text or numbers"
+    return f"has a type that Spark can't read, {type.strip()}; write it as another one"
 
 
 def require_same_columns(

@@ -15,7 +15,7 @@ from pyspark.sql.types import ArrayType, MapType, StringType, StructField, Struc
 from anonlib.config.model import RESERVED_PREFIX
 from anonlib.config.reader_options import SAFE, is_known_option
 from anonlib.errors import InputError, Problem
-from anonlib.source.columnar import require_same_columns
+from anonlib.source.columnar import explain_types, require_same_columns
 from anonlib.source.csv_files import Dialect, is_header, require_headers, require_quotes
 from anonlib.spark.file_list import (
     hide_values,
@@ -74,13 +74,14 @@ def read_files(
     """
     given = {name.lower(): text for name, text in options.items()}
     place = path or given.pop("path", None)
-    frame = spark.read.format(kind).options(**_strict(kind, given)).load(place)
-    if len([*relations(frame)]) != 1:
-        raise InputError(
-            f"source.format: {kind} is not read by Spark's own reader; remove the other one from "
-            "the class path, and spark.sql.sources.useV1SourceList from Spark's settings"
-        )
-    require_contract(frame, names)
+    with explain_types(spark, kind, place, given):
+        frame = spark.read.format(kind).options(**_strict(kind, given)).load(place)
+        if len([*relations(frame)]) != 1:
+            raise InputError(
+                f"source.format: {kind} is not read by Spark's own reader; remove the other one "
+                "from the class path, and spark.sql.sources.useV1SourceList from Spark's settings"
+            )
+        require_contract(frame, names)
     return frame
 
 

@@ -1,6 +1,5 @@
 """Checks CSV files: the same header in every file, quotes that open and close fields."""
 
-from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
@@ -69,17 +68,32 @@ def require_headers(
             zip(paths, threads.map(read_header(spark, dialect.options), paths), strict=True)
         )
     found = {path: header for path, header in headers.items() if header is not None}
-    twice = [path for path, header in found.items() if max(Counter(header).values()) > 1]
-    if twice:
-        raise InputError(f"source: a column name is in the header twice in {_files(twice)}")
     null = dialect.options.get("nullvalue", "")
     for header in found.values():
         header[:] = [f"_c{i}" if n in ("", null) else n for i, n in enumerate(header)]
+    exact = spark.conf.get("spark.sql.caseSensitive") == "true"
+    repeated = {path: _find_repeated(header, exact=exact) for path, header in found.items()}
+    if twice := [path for path, places in repeated.items() if places]:
+        *others, last = repeated[min(twice)]
+        same = "the same name" if exact else "the same name, or names that differ in case only"
+        raise InputError(
+            f"source: in the header of {_files(twice)} columns {', '.join(map(str, others))} and "
+            f"{last} have {same}; give each column a name of its own"
+        )
     if other := [path for path, header in found.items() if header != [*names]]:
         raise InputError(
             f"source: the header differs in {_files(other)} of {len(paths)}; give all files the "
             "same header, in the same order, and with the quotes of source.options"
         )
+
+
+def _find_repeated(header: Sequence[str], *, exact: bool) -> list[int]:
+    """The places, from 1, of a name that a header has several times; empty if there is none. Errors
+    give places: a file without a header has values there."""
+    places: dict[str, list[int]] = {}
+    for i, name in enumerate(header, 1):
+        places.setdefault(name if exact else name.lower(), []).append(i)
+    return next((each for each in places.values() if len(each) > 1), [])
 
 
 def _files(paths: Sequence[str]) -> str:

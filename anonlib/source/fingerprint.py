@@ -130,6 +130,7 @@ def profile_columns(
             tokens=seen[id].tokens if id in seen else {},
             far=seen[id].far if id in seen else (),
             part=parts.get(id),
+            is_seen=id in seen or type.simpleString() == "void",  # of which all are missing
         )
         for id, type in types.items()
     )

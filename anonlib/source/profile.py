@@ -16,6 +16,7 @@ from anonlib.config.model import SourceSection
 from anonlib.config.paths import hint_at_file
 from anonlib.errors import InputError
 from anonlib.progress import Progress
+from anonlib.source.columnar import explain_types
 from anonlib.source.contract import require_same_columns_in_files
 from anonlib.source.fingerprint import profile_columns
 from anonlib.spark.session import session
@@ -62,8 +63,9 @@ def profile(
         spark = session()
     with progress.stage("look", spark), translate_errors("source"):
         where = _where(spark, source, source_format, dict(options))
-        frame = where.read(spark, secret)
-        require_same_columns_in_files(frame)
+        with explain_types(spark, where.format, where.path, where.options):
+            frame = where.read(spark, secret)
+            require_same_columns_in_files(frame)
         names = frame.columns
         raw = frame.toDF(*[f"c{i}" for i in range(len(names))])
         n_rows = raw.count()
@@ -155,19 +157,23 @@ def sniff(kind: str, head: Sequence[str], options: dict[str, str], notes: list[s
         if head[0].lstrip().startswith("[") and "multiline" not in names:
             options["multiLine"] = "true"
         return
-    found = _csv(head, options.get("delimiter", options.get("sep")))
+    delimiter = options.get("delimiter", options.get("sep")) or _delimiter(head)
+    found = _csv(head, delimiter)
     if "sep" in names:
         found.pop("delimiter", None)
     options |= {key: text for key, text in found.items() if key.lower() not in names}
     if options.get("header") == "false":
         notes.append("the first line does not look like column names")
+    elif "" in _cells(head[0], delimiter):
+        notes.append(
+            "the first line leaves names out: by their place, such columns are _c0, _c1, ..."
+        )
     if "encoding" in found and "encoding" not in names:
         notes.append("the file is not UTF-8; the encoding is a guess")
 
 
-def _csv(head: Sequence[str], delimiter: str | None) -> dict[str, str]:
-    delimiter = delimiter or _delimiter(head)
-    options = {"header": "true" if _has_header(head[0], delimiter) else "false"}
+def _csv(head: Sequence[str], delimiter: str) -> dict[str, str]:
+    options = {"header": "true" if _has_header(head, delimiter) else "false"}
     if delimiter != ",":
         options["delimiter"] = delimiter
     n_delimiters = sum(line.count(delimiter) for line in head)
@@ -196,11 +202,21 @@ def _delimiter(head: Sequence[str]) -> str:
     return max(_DELIMITERS, key=score)
 
 
-def _has_header(line: str, delimiter: str) -> bool:
-    cells = [cell.strip() for cell in _fields(line, delimiter)]
-    return len(set(cells)) == len(cells) and not any(
-        not cell or _NUMBER.fullmatch(cell) for cell in cells
-    )
+def _has_header(head: Sequence[str], delimiter: str) -> bool:
+    """Whether the first line names columns: no cell is a number, and at most half of the cells are
+    values of their columns further down. Of a line with empty cells, as pandas writes the head of
+    its index, or with equal ones, none is."""
+    first, *rows = (_cells(line, delimiter) for line in head)
+    names = {i: name for i, name in enumerate(first) if name}
+    if not names or any(map(_NUMBER.fullmatch, names.values())):
+        return False
+    below = [row for row in rows if row != first]  # headers of files that were put together
+    n_again = sum(any(row[i : i + 1] == [name] for row in below) for i, name in names.items())
+    return n_again <= (len(first) / 2 if len({*names.values()}) == len(first) else 0)
+
+
+def _cells(line: str, delimiter: str) -> list[str]:
+    return [cell.strip() for cell in _fields(line, delimiter)]
 
 
 def _fields(line: str, delimiter: str) -> list[str]:

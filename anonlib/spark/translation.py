@@ -142,6 +142,11 @@ _KNOWN: tuple[tuple[str, type[AnonlibError], str], ...] = (
         InputError,
         "a column has times of day, which Spark can't read; make them text or numbers",
     ),
+    (
+        r"PARQUET_TYPE_",
+        InputError,
+        "a column has a type of Parquet that Spark can't read, such as times in nanoseconds",
+    ),
     (r"PARSE_SYNTAX_ERROR", InputError, "not valid SQL"),
     (r"UNRESOLVED_COLUMN", InputError, "an unknown column"),
     (

@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -20,6 +21,7 @@ from anonlib.config.reading import load
 from anonlib.errors import AnonlibError, InputError
 from anonlib.progress import Progress
 from anonlib.source import fingerprint
+from anonlib.source.contract import read_files
 from anonlib.source.profile import profile
 
 pytestmark = pytest.mark.spark
@@ -114,6 +116,53 @@ def test_what_columns_say_of_each_other(spark: SparkSession, tmp_path: Path) -> 
     text = format_draft(make_draft(seen(path)), Path())
     assert 'missing_tokens: ["?", "", "-"]' in text
     assert MARK not in text
+
+
+def test_an_index_as_pandas_writes_it(spark: SparkSession, tmp_path: Path) -> None:
+    rows = pd.DataFrame(
+        {"age": [20 + i * 7 % 60 for i in range(300)], "city": ["Bonn", "Cork"] * 150}
+    )
+    path, conf = tmp_path / "people.csv", tmp_path / "draft.yaml"
+    rows.to_csv(path)
+    assert path.read_text().startswith(",age,city\n")
+    assert main(["init", str(path), "--out", str(conf), "--quiet"]) == 0
+    config = load(conf)
+    assert [a.role for a in config.attributes.values()] == ["identifier", *["quasi_identifier"] * 2]
+    assert (*config.attributes, config.one_row_per_person) == ("_c0", "age", "city", "_c0")
+    assert config.attributes["age"].scale == "continuous"
+    assert "source" in config.review  # since it was named by its place
+    assert pipeline.check(config, Progress()).n_rows == 300
+    path.write_text("age,age,city\n1,2,Bonn\n3,4,Cork\n")
+    with pytest.raises(InputError, match=r"people\.csv columns 1 and 2 have the same name"):
+        seen(path)
+
+
+UNREADABLE = {
+    "times in nanoseconds.*pandas": pa.timestamp("ns"),
+    "times of day": pa.time64("us"),
+    "times of day,": pa.time64("ns"),
+    "a type that Spark can't read, .*FLOAT16": pa.float16(),
+    "times of day, which": pa.struct([("at", pa.time64("us"))]),
+}
+
+
+@pytest.mark.parametrize("said", UNREADABLE)
+def test_types_that_spark_does_not_read(spark: SparkSession, tmp_path: Path, said: str) -> None:
+    odd, path = pa.nulls(3, UNREADABLE[said]), str(tmp_path / "people.parquet")
+    pq.write_table(pa.table({"age": [1, 2, 3], "odd": odd, "fine": [4, 5, 6], "other": odd}), path)
+    text = f"^column odd: has {said}.*\ncolumn other: has "
+    with pytest.raises(InputError, match=text):
+        seen(path)
+    with pytest.raises(InputError, match=text):
+        read_files(spark, "parquet", path, {}, ["age", "odd"])
+
+
+def test_a_type_of_one_file_that_spark_does_not_read(spark: SparkSession, tmp_path: Path) -> None:
+    for name, type in (("a", pa.int64()), ("b", pa.timestamp("ns"))):
+        table = pa.table({"age": [1, 2, 3], "seen": pa.nulls(3, type)})
+        pq.write_table(table, tmp_path / f"{name}.parquet")
+    with pytest.raises(InputError, match=r"^column seen: has times in nanoseconds"):
+        seen(tmp_path)
 
 
 def test_draft_holds_no_value_and_fits_its_source(
@@ -221,6 +270,11 @@ def test_typed_formats(spark: SparkSession, tmp_path: Path, kind: str) -> None:
     assert by_name["none"].n_present == 0
     assert by_name["amount"].type == "decimal(20,2)"
     assert {n for n, c in by_name.items() if not c.n_present} >= {"tags", "map", "none"}
+    assert {n for n, c in by_name.items() if not c.is_seen} == {"tags", "map"}
+    lines = format_draft(make_draft(found), Path()).splitlines()
+    (tags,), (none,) = ([line for line in lines if f"  {n}: " in line] for n in ("tags", "none"))
+    assert tags.endswith("(array<bigint>; not looked at)")
+    assert none.endswith("(string; all missing)")
 
 
 def test_catalog_table(spark: SparkSession) -> None:

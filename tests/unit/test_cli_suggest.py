@@ -72,6 +72,22 @@ def test_a_table_gets_a_draft_with_the_first_choice(
     assert "review" in capsys.readouterr().err
 
 
+def test_a_draft_has_the_seed_that_was_tried(
+    table: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table()
+    tried: list[int] = []
+    read = pipeline.read_sample
+
+    def noted(config: Config, *rest: Any) -> Any:
+        tried.append(config.seed)
+        return read(config, *rest)
+
+    monkeypatch.setattr(pipeline, "read_sample", noted)
+    assert main(["suggest", "people.csv", *QUICK]) == 0
+    assert tried == [load("people.yaml").seed]
+
+
 def test_a_table_of_several_blocks_compares_partitioners(
     table: Callable[..., None], capsys: pytest.CaptureFixture[str]
 ) -> None:

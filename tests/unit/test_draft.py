@@ -13,7 +13,7 @@ from anonlib.config.checks import require_reviewed
 from anonlib.config.draft import TableProfile, format_draft, make_draft, scalar
 from anonlib.config.guess import ColumnProfile, guess_role, name_words
 from anonlib.config.model import RESERVED_PREFIX, Config
-from anonlib.config.reading import load
+from anonlib.config.reading import load, parse
 from anonlib.config.summary import digest_config
 from anonlib.config.yaml import read_yaml
 from anonlib.errors import ConfigError
@@ -61,6 +61,10 @@ AGE = column("age", "int", 80)
         (column("remarks", distinct=N), "identifier"),
         (column("remarks", distinct=7_000), "identifier"),
         (column("row", "bigint", N, unique=True), "identifier"),
+        (column("_c0", "string", 300, present=300, unique=True, parses_as="int"), "identifier"),
+        (column("Unnamed: 0", "bigint", 300, present=300, unique=True), "identifier"),
+        (column("points", "bigint", 300, present=300, unique=True), "quasi_identifier continuous"),
+        (column("_c1", "int", 80), "quasi_identifier continuous"),
         (column("diagnosis"), "sensitive"),
         (column("annualIncome", "double", 5_000), "sensitive"),
         (column("diagnosis", distinct=1), "drop"),
@@ -417,6 +421,10 @@ ODD = [
     "y",
     "<<",
     "=",
+    "${HOME}",
+    "${",
+    "a ${NOT_SET_ANYWHERE:-${x}} ..",
+    "${PGPASSWORD}",
 ]
 
 
@@ -425,6 +433,23 @@ def test_any_names(tmp_path: Path, names: list[str]) -> None:
     columns = [column(name, distinct=3) for name in names]
     config = loaded(table(AGE, *[c for c in columns if c.name.casefold() != "age"]), tmp_path)
     assert set(config.attributes) == {"age", *[n for n in names if n.casefold() != "age"]}
+
+
+@pytest.mark.parametrize("name", [name for name in ODD if "$" in name])
+def test_a_column_named_as_a_variable(tmp_path: Path, name: str) -> None:
+    """Wherever a draft names it: it stays a name."""
+    person = column(f"person id {name}", distinct=N, unique=True)
+    config = loaded(table(person, AGE, column(name, distinct=3)), tmp_path)
+    assert config.one_row_per_person == person.name
+    assert f"attributes.{name}" in config.review
+    config = loaded(table(column(f"person id {name}", distinct=N // 3), AGE), tmp_path)
+    assert config.unit == (f"person id {name}",)
+    raw = read_yaml(draft(table(AGE, column(name, distinct=3))))
+    raw["attributes"][name] = {"role": "target"}
+    raw["privacy"]["models"].append({"type": "l_diversity", "l": 2, "attribute": name})
+    raw["review"] = [f"attributes.{each}" for each in raw["attributes"]]
+    config = parse(raw)
+    assert config.privacy.models[-1].model_dump()["attribute"] == name
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"])) | st.sampled_from(ODD))
@@ -450,13 +475,33 @@ class TestSniff:
     def test_one_column(self) -> None:
         assert self.options("a", "x y", "z") == {"header": "true"}
 
-    @pytest.mark.parametrize("first", ["1,x", "a,", "a,a", "x,-1.5", "39, State-gov"])
+    @pytest.mark.parametrize("first", ["1,x", ",", "x,-1.5", "39, State-gov", ",y", "y,y"])
     def test_no_header(self, first: str) -> None:
         notes: list[str] = []
         options: dict[str, str] = {}
         sniff("csv", [first, "2,y"], options, notes)
         assert options["header"] == "false"
         assert notes
+
+    @pytest.mark.parametrize("first", ["x,flu,no", "x,no,no", "x,,no", "flu,,no"])
+    def test_rows_of_texts(self, first: str) -> None:
+        """What is a value further down is no name of the column."""
+        assert self.options(first, "y,flu,no", "z,flu,yes", "z,no,no")["header"] == "false"
+
+    @pytest.mark.parametrize(
+        ("first", "noted"), [(",age,city", True), ("age,city,", True), ("age,age,city", False)]
+    )
+    def test_names_left_out_or_repeated(self, first: str, noted: bool) -> None:
+        """As pandas writes its index, for one: the other cells are names all the same."""
+        notes: list[str] = []
+        options: dict[str, str] = {}
+        sniff("csv", [first, "0,41,Bonn", "1,27,Cork", first], options, notes)
+        assert options == {"header": "true"}
+        assert [*map(bool, notes)] == [True] * noted
+
+    def test_a_name_that_is_also_a_value(self) -> None:
+        assert self.options("sex,smoker", "m,smoker", "f,none", "f,none")["header"] == "true"
+        assert self.options("f,smoker,x", "m,smoker,y", "f,none,z")["header"] == "false"
 
     def test_blanks_after_commas(self) -> None:
         found = self.options("a, b, c", "1, x, y")
