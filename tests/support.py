@@ -1,12 +1,14 @@
 """What tests of several files share: where the data is, blocks to try kernels on;
 and which files begin first."""
 
+import ast
 import os
 import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -49,6 +51,12 @@ def skip_or_fail(reason: str) -> NoReturn:
     if os.environ.get("ANONLIB_NO_SKIPS"):
         pytest.fail(reason, pytrace=False)
     pytest.skip(reason)
+
+
+@cache
+def parse_source(path: Path) -> ast.Module:
+    """A file of Python as a tree, which the tests of all sources share: nobody changes it."""
+    return ast.parse(path.read_text("utf-8"))
 
 
 def processes_of(temporary: Path) -> list[Path]:

@@ -12,6 +12,7 @@ import pytest
 import anonlib
 from anonlib import registry
 from anonlib.compiled import FOLDERS
+from tests.support import parse_source
 
 HOME = Path(anonlib.__file__).parent
 #: From the ground up. A module imports from its own package and from layers below its own, within
@@ -70,7 +71,7 @@ MODULES = {module(path): path for path in sorted(HOME.rglob("*.py"))}
 def imports(path: Path) -> frozenset[str]:
     """All modules, ours by their own name, that a file imports, wherever in it."""
     found = set()
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+    for node in ast.walk(parse_source(path)):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -144,7 +145,7 @@ def test_private_names_stay_in_their_module() -> None:
     wrong = [
         f"{name} imports {alias.name} of {node.module}"
         for name, path in MODULES.items()
-        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        for node in ast.walk(parse_source(path))
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("anonlib")
         for alias in node.names
         if alias.name.startswith("_")
@@ -172,7 +173,7 @@ def test_the_audit_is_independent() -> None:
 @cache
 def compiled(name: str) -> bool:
     """Whether importing a module compiles functions."""
-    tree = ast.parse(MODULES[name].read_text("utf-8"))
+    tree = parse_source(MODULES[name])
     modules = {node.module for node in tree.body if isinstance(node, ast.ImportFrom)}
     return name == "anonlib.compiled" or any(compiled(m) for m in modules & MODULES.keys())
 
@@ -246,7 +247,7 @@ def test_sizes() -> None:
     functions = {
         f"{name}.{node.name}": n
         for name, path in MODULES.items()
-        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        for node in ast.walk(parse_source(path))
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         if (n := length(node)) > 50
     }

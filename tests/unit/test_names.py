@@ -9,6 +9,7 @@ from pathlib import Path
 
 import anonlib
 from anonlib import registry
+from tests.support import parse_source
 
 HOME = Path(anonlib.__file__).parent
 #: Names that stand for more than one thing, each with its reason.
@@ -66,7 +67,7 @@ def named() -> Iterator[tuple[str, str]]:
         place = path.relative_to(HOME).as_posix()
         if path.stem not in {"__init__", "__main__"}:
             yield f"file {path.name}", place
-        for node in ast.parse(path.read_text("utf-8")).body:
+        for node in parse_source(path).body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 yield f"class {node.name}", place
             elif isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
@@ -115,7 +116,7 @@ def definitions() -> Iterator[tuple[str, str]]:
     functions that answer yes or no: `_renewed()`."""
     for path in sorted(HOME.rglob("*.py")):
         place = path.relative_to(HOME).as_posix()
-        tree = ast.parse(path.read_text("utf-8"))
+        tree = parse_source(path)
         for node in ast.walk(tree):
             if not isinstance(node, ast.ClassDef | ast.FunctionDef):
                 continue
@@ -128,7 +129,7 @@ def values() -> Iterator[tuple[str, str]]:
     """Name and place of every field, property and parameter that is no flag."""
     for path in sorted(HOME.rglob("*.py")):
         place = path.relative_to(HOME).as_posix()
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        for node in ast.walk(parse_source(path)):
             if isinstance(node, ast.ClassDef):
                 for each in node.body:
                     if isinstance(each, ast.AnnAssign) and not is_flag(each.annotation):
