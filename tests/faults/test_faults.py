@@ -10,8 +10,8 @@ from tests.faults.tries import Tries
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
-QUICK = {"worker": 1, "signals": 1, "source": 1, "disk": 1, "machine": 1}
-#: The others need drivers of their own, or executors; two drivers have a test of their own.
+QUICK = {"worker": 1, "signals": 1, "source": 1}
+#: Whatever needs another driver than these share, or executors; two drivers have their own test.
 OTHERS = sorted(KINDS.keys() - QUICK.keys() - {"two"})
 
 

@@ -290,6 +290,7 @@ def test_table_that_was_born(spark: SparkSession, storage: Any) -> None:
         assert (target / "part-0.parquet").exists()
 
 
+@pytest.mark.cluster
 def test_files_of_others_in_a_target_that_was_begun(
     shell: Shell, spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -195,6 +195,7 @@ def test_nobody_is_not_a_number(
 
 
 @pytest.mark.spark
+@pytest.mark.cluster
 @pytest.mark.slow
 def test_agrees_with_pycanon_on_adult(
     compiling: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

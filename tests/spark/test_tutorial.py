@@ -12,7 +12,10 @@ from tests.spark.support import Shell
 from tests.support import data_dir
 from tests.texts import ROOT, Shown, commands, fenced, not_said
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.usefixtures("drawings", "noted")]
+pytestmark = [
+    *(pytest.mark.spark, pytest.mark.cluster, pytest.mark.slow),
+    pytest.mark.usefixtures("drawings", "noted"),
+]
 #: Lines of progress, which the text leaves out; notes stay, without their time.
 PROGRESS = re.compile(r"\d\d:\d\d:\d\d [a-z ]+: (started|done in .*|failed after .*)\n")
 
