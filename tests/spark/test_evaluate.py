@@ -25,8 +25,7 @@ from tests.spark.support import (
     write_people,
 )
 
-#: Pages with their drawings: what is looked for may be in them.
-pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("drawings", "noted")]
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("noted")]
 
 OVERWRITE = {"mode": "overwrite", "acknowledge_overwrite": True}
 
@@ -74,7 +73,11 @@ def metrics(spark: SparkSession, folder: Path) -> list[tuple[Any, ...]]:
 
 
 def test_what_measures_see_before_the_commit(
-    shell: Shell, spark: SparkSession, tmp_path: Path, probe: list[Callable[[Case], None]]
+    shell: Shell,
+    spark: SparkSession,
+    drawings: None,  # what is looked for may be in them
+    tmp_path: Path,
+    probe: list[Callable[[Case], None]],
 ) -> None:
     write_people(tmp_path)
     frame = people()
