@@ -27,7 +27,7 @@ from anonlib.measure.states import States
 from anonlib.partition.repair import deal_one_each
 from anonlib.partition.settlement import Owners
 from anonlib.partition.tuples import TuplesPartitioner
-from anonlib.table.columns import COST, LINK, TUPLE, key_links
+from anonlib.table.columns import COST, HASH, LINK, TUPLE, key_links
 from anonlib.table.encoding import Encoding, fit_encoding, fit_whole
 from anonlib.table.schema import Column, Schema
 from anonlib.worker.cell_counts import (
