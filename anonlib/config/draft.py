@@ -232,7 +232,8 @@ def _guess_persons(profile: TableProfile, guesses: Mapping[str, Guess]) -> Perso
         return Persons((finest.name,), None, "it repeats, so a person seems to have several rows")
     if unique:
         return Persons((), unique[0], "unique; does it stand for a person?")
-    return Persons((), None, "")
+    again = next((scalar(c.name) for c in numbered if _repeats(c)), "")
+    return Persons((), None, f"{again} repeats values" if again else "")
 
 
 def _repeats(column: ColumnProfile) -> bool:
@@ -365,11 +366,12 @@ def _persons(persons: Persons, *, answered: bool) -> list[str]:
         return [f"one_row_per_person: {scalar(persons.column)}  # {persons.why}"]
     if answered:
         return ["one_row_per_person: true"]
-    return [
-        "# Nothing unique was found. Is every row another person? Else name the columns that",
-        "# identify a person: `unit: [COLUMNS]`.",
-        "one_row_per_person: true",
-    ]
+    found = f"; {printable(persons.why)}" if persons.why else ""
+    text = (
+        f"Nothing unique was found{found}. Is every row another person? Else name the columns that "
+        "identify a person: `unit: [COLUMNS]`."
+    )
+    return [*[f"# {line}" for line in wrap(text, WIDTH)], "one_row_per_person: true"]
 
 
 def _privacy(draft: Draft) -> list[str]:

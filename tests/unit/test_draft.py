@@ -181,6 +181,14 @@ def test_repeated_person_is_a_unit(tmp_path: Path) -> None:
     assert config.one_row_per_person is False
 
 
+def test_an_identifier_that_repeats_is_asked_about() -> None:
+    """By its name it may be a person's, or not."""
+    text = draft(table(column("id", distinct=9_000), AGE))
+    assert "# Nothing unique was found; id repeats values. Is every row another person?" in text
+    assert "one_row_per_person: true" in text
+    assert "# Nothing unique was found. Is" in draft(table(column("id", distinct=3), AGE))
+
+
 def test_a_unit_has_enough_values_and_the_most(tmp_path: Path) -> None:
     """Not a constant, nor a number of few values: classes of persons need more persons than k."""
     one, few = column("iban", distinct=1), column("member no", distinct=7)
