@@ -245,28 +245,28 @@ def _read(spark: SparkSession, point: Point, sweep: Sweep) -> _Table:
     return _Table(rows.drop([DEAL, LOW, HIGH]), source.fields, hashed.hexdigest())
 
 
-def _derive(spark: SparkSession, config: Config, derived: Mapping[str, str]) -> DataFrame:
+def _derive(spark: SparkSession, config: Config, columns: Mapping[str, str]) -> DataFrame:
     """The rows of a config's source with columns of SQL. Raises ConfigError for SQL that Spark
     refuses."""
     with translate_errors("source", permission_error=InputError):
         frame, _ = read_source(spark, config.source, config.attributes)
-        for name, text in derived.items():
+        for name, text in columns.items():
             require_plain(frame, text, f"derive.{name}")
-        frame = frame.withColumns({name: F.expr(text) for name, text in derived.items()})
+        frame = frame.withColumns({name: F.expr(text) for name, text in columns.items()})
         frame.schema  # noqa: B018 (wrong expressions show here)
     return frame
 
 
 @contextmanager
 def _blame_derived(
-    spark: SparkSession, config: Config, derived: Mapping[str, str]
+    spark: SparkSession, config: Config, columns: Mapping[str, str]
 ) -> Iterator[None]:
     """Raises ConfigError with the columns whose SQL fails on values, for a failure of the body: all
     that Spark says there is that some expression failed."""
     try:
         yield
     except InputError:
-        problems = [*_find_failing(spark, config, derived)] if derived else []
+        problems = [*_find_failing(spark, config, columns)] if columns else []
         if not problems:
             raise
     else:
@@ -275,12 +275,12 @@ def _blame_derived(
 
 
 def _find_failing(
-    spark: SparkSession, config: Config, derived: Mapping[str, str]
+    spark: SparkSession, config: Config, columns: Mapping[str, str]
 ) -> Iterator[Problem]:
     """The columns whose SQL fails on values: each is computed on its own."""
     with translate_errors("source", permission_error=InputError):
         frame, _ = read_source(spark, config.source, config.attributes)
-        for name, text in derived.items():
+        for name, text in columns.items():
             try:
                 frame.agg(F.count(F.expr(text))).collect()
             except PySparkException as error:

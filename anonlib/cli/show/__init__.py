@@ -16,7 +16,7 @@ from rich.text import Text
 from anonlib import registry
 from anonlib.auditing.report import list_worst
 from anonlib.cli.show.figures import figure_notes, print_figures
-from anonlib.cli.show.parts import Numbers, bullets, new_table, pairs, places
+from anonlib.cli.show.parts import NumberHead, bullets, new_table, pairs, places
 from anonlib.config.listing import Parameter, PluginInfo
 from anonlib.loss import Metric
 from anonlib.run.dictionary import dictionary_path
@@ -329,7 +329,7 @@ def local(path: str) -> str:
 
 def verdict_table(verdicts: "Iterable[Verdict]") -> Table:
     """A table of verdicts: a privacy model per row."""
-    table = new_table("privacy model", Numbers("measured"), Numbers("required"), "verdict")
+    table = new_table("privacy model", NumberHead("measured"), NumberHead("required"), "verdict")
     for verdict in verdicts:
         table.add_row(
             Text(printable(verdict.model)),
@@ -347,7 +347,7 @@ def _verdict(verdict: "Verdict") -> Text:
 
 
 def _worst(verdicts: "Iterable[Verdict]") -> Table:
-    table = new_table("privacy model", Numbers("failing classes"), "smallest (rows)")
+    table = new_table("privacy model", NumberHead("failing classes"), "smallest (rows)")
     for verdict in verdicts:
         n, sizes = Text(f"{verdict.n_failing:,}"), Text(list_worst(verdict))
         table.add_row(Text(printable(verdict.model)), n, sizes)
@@ -355,7 +355,7 @@ def _worst(verdicts: "Iterable[Verdict]") -> Table:
 
 
 def _losses(losses: dict[str, float | None]) -> Table:
-    table = new_table("information loss", Numbers("value"))
+    table = new_table("information loss", NumberHead("value"))
     for name, value in losses.items():
         text = "not computable" if value is None else f"{value:.4g}"
         table.add_row(Text(printable(name)), Text(text))

@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from anonlib.cli.show.parts import Numbers, new_table, pairs
+from anonlib.cli.show.parts import NumberHead, new_table, pairs
 from anonlib.evaluation import Evaluation
 from anonlib.measure import Figure
 from anonlib.text import printable
@@ -62,13 +62,13 @@ def _side_by_side(title: str, figures: Sequence[Figure]) -> Table:
     parts = list(dict.fromkeys(figure.of for figure in figures))
     known = {(figure.name, figure.of): _value(figure) for figure in figures}
     if len(names) <= ACROSS:
-        table = new_table(title, *[Numbers(printable(name)) for name in names])
+        table = new_table(title, *[NumberHead(printable(name)) for name in names])
         rows = [(part, [known.get((name, part), "") for name in names]) for part in parts]
     elif len(parts) <= ACROSS:
-        table = new_table(title, *[Numbers(printable(part)) for part in parts])
+        table = new_table(title, *[NumberHead(printable(part)) for part in parts])
         rows = [(name, [known.get((name, part), "") for part in parts]) for name in names]
     else:
-        table = new_table(title, "of", Numbers("value"))
+        table = new_table(title, "of", NumberHead("value"))
         rows = [(figure.name, [printable(figure.of), _value(figure)]) for figure in figures]
     for head, cells in rows:
         table.add_row(Text(printable(head)), *map(Text, cells))

@@ -10,7 +10,7 @@ from rich.text import Text
 from anonlib.text import printable
 
 
-class Numbers(str):
+class NumberHead(str):
     """The head of a column of numbers, which stand on the right."""
 
 
@@ -18,7 +18,7 @@ def new_table(*heads: str) -> Table:
     """An empty table with these heads."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     for head in heads:
-        side: Literal["left", "right"] = "right" if isinstance(head, Numbers) else "left"
+        side: Literal["left", "right"] = "right" if isinstance(head, NumberHead) else "left"
         table.add_column(Text(head), justify=side, overflow="fold")
     return table
 

@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.text import Text
 
 from anonlib.cli.show import console
-from anonlib.cli.show.parts import Numbers, bullets, new_table
+from anonlib.cli.show.parts import NumberHead, bullets, new_table
 from anonlib.text import printable
 
 _GOOD = ("published", "waiting", "evaluated")
@@ -33,7 +33,7 @@ def print_runs(runs: Sequence[Mapping[str, Any]], to: Console | None = None) -> 
         if i:
             to.print()
         to.print(Text(printable(target or ""), style="bold"), soft_wrap=True)
-        table = new_table("ended (UTC)", "run", "outcome", Numbers("rows"), "verdicts")
+        table = new_table("ended (UTC)", "run", "outcome", NumberHead("rows"), "verdicts")
         for column in table.columns[:-1]:
             column.no_wrap = True
         for run in runs:

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.text import Text
 
 from anonlib.cli.show import console, program
-from anonlib.cli.show.parts import Numbers, bullets, new_table, places
+from anonlib.cli.show.parts import NumberHead, bullets, new_table, places
 from anonlib.config.model import Config
 from anonlib.privacy.k_anonymity import KAnonymity
 
@@ -37,7 +37,11 @@ def print_suggestion(
     """
     to = to or console()
     table = new_table(
-        "kernel", Numbers("k"), Numbers("loss"), Numbers("mean chance"), Numbers("seconds")
+        "kernel",
+        NumberHead("k"),
+        NumberHead("loss"),
+        NumberHead("mean chance"),
+        NumberHead("seconds"),
     )
     for each in suggestion.attempts:
         loss = "failed" if each.loss is None else f"{each.loss:.4g}"
