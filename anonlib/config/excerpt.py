@@ -6,6 +6,7 @@ from typing import Any
 
 import yaml
 
+from anonlib.config.policies import list_policies
 from anonlib.config.summary import bare
 
 #: By section: the fields that pages show; None for all of them. Private records show them as well.
@@ -69,8 +70,11 @@ def excerpt_config(tree: Mapping[str, Any], unlike: Sequence[str] = ()) -> str:
 
 def _section(name: str, value: Any, left_out: list[str]) -> Any:
     """What is shown of a section; None for nothing. Adds the places of all else to `left_out`."""
-    if name == "policy" and isinstance(value, str):
-        return value
+    if name == "policy":
+        own = value.get("name") if isinstance(value, Mapping) else value
+        # One of anonlib's own names has anonlib's rules, else the config would not have loaded.
+        if isinstance(own, str) and (own is value or own in list_policies()):
+            return own
     if name not in _FIELDS or (name in _PLUGINS and not _is_plain(value)):
         left_out.append(name)
         return None

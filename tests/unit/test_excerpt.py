@@ -7,6 +7,7 @@ import yaml
 
 import anonlib
 from anonlib.config.checks import require_reviewed
+from anonlib.config.dump import make_tree
 from anonlib.config.excerpt import _FIELDS, excerpt_config
 from anonlib.config.model import (
     AccountabilitySection,
@@ -92,6 +93,17 @@ def test_gates_stay_with_measures_that_are_shown() -> None:
     assert tree["gates"] == gates
     assert tree["policy"] == "k-strict"
     assert "review" not in tree
+
+
+def test_a_policy_of_anonlib_is_its_name() -> None:
+    """Configs that were loaded have its rules; those of others may say what nobody should see."""
+    config = anonlib.parse({**CONFIG, "policy": "pdpc"})
+    tree = yaml.safe_load(excerpt_config(make_tree(config)))
+    assert anonlib.parse(tree) == config
+    rules = {"name": EVIL, "title": "x", "rules": [{"type": "confirm", "id": "a"}]}
+    text, tree = excerpt(policy=rules)
+    assert EVIL not in text
+    assert tree["review"] == ["policy"]
 
 
 def test_no_place_ends_its_comment() -> None:
