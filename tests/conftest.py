@@ -48,8 +48,18 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     # For so many runs it is worth while to compile early what would be interpreted for long.
     wanted["spark.driver.extraJavaOptions"] += " -XX:CompileThresholdScaling=0.2"
     started = session(wanted)
+    _forget_yarn(started)
     yield started
     started.stop()
+
+
+def _forget_yarn(spark: Any) -> None:
+    """Takes YARN's settings from Hadoop's, of which they are half: every query of a file writes all
+    of them down for its tasks."""
+    spark._jvm.org.apache.hadoop.mapred.JobConf()  # it adds them, when it is first seen
+    known = spark._jsc.hadoopConfiguration()
+    for name in list(known.getPropsWithPrefix("yarn.")):
+        known.unset(f"yarn.{name}")
 
 
 @pytest.fixture(scope="module")

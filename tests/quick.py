@@ -27,6 +27,8 @@ COMPILED = {
     "spark.sql.codegen.wholeStage": "true",
     "spark.sql.codegen.factoryMode": "FALLBACK",
 }
+#: A log of a few versions is read by one task sooner than by two.
+SHORT_LOGS = {"spark.databricks.delta.snapshotPartitions": "1"}
 
 
 def quick(folder: Path, memory: str = "1g") -> dict[str, str]:
@@ -47,4 +49,5 @@ def quick(folder: Path, memory: str = "1g") -> dict[str, str]:
         "spark.local.dir": str(folder / "local"),
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
         **INTERPRETED,
+        **SHORT_LOGS,
     }

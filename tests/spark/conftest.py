@@ -8,7 +8,16 @@ from markupsafe import Markup
 from pyspark.sql import SparkSession
 
 from anonlib.run.run_table import Accounting
+from anonlib.spark.session import REQUIRED
+from tests.quick import SHORT_LOGS
 from tests.spark.support import Shell
+
+
+@pytest.fixture(autouse=True)
+def _with_short_logs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every run makes the session as it must be: here with what small tables are quicker by."""
+    for key, value in SHORT_LOGS.items():
+        monkeypatch.setitem(REQUIRED, key, value)
 
 
 @pytest.fixture
