@@ -23,8 +23,8 @@ from anonlib.privacy.k_anonymity import KAnonymity
 from anonlib.privacy.l_diversity import LDiversity
 from anonlib.table.block import Block
 
-#: The files that take minutes, longest first. Files are dealt out whole, in their order: one of
-#: these that began late would keep one process busy when the others have nothing left.
+#: The files that take a minute or more, longest first. Files are dealt out whole, in their order:
+#: one of these that began late would keep one process busy when the others have nothing left.
 LONG = (
     "tests/cluster/test_standalone.py",
     "tests/s3/test_s3_release.py",
@@ -34,6 +34,7 @@ LONG = (
     "tests/s3/test_s3_drivers.py",
     "tests/airflow/test_airflow_scheduled.py",
     "tests/spark/test_catalog.py",
+    "tests/spark/test_tutorial.py",
 )
 
 
