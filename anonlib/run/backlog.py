@@ -24,6 +24,7 @@ from anonlib.errors import (
     run_sanitized,
 )
 from anonlib.source import Source
+from anonlib.spark.own_files import read_exactly
 from anonlib.spark.storage import Storage
 from anonlib.spark.translation import translate_errors
 
@@ -135,14 +136,18 @@ class Backlog:
         types = StructType.fromJson(json.loads(entry.types))
         plain = StructType([StructField(f"w{i}", f.dataType) for i, f in enumerate(types)])
         with translate_errors("release.backlog"):
-            sealed = self._spark.read.schema(SEALED).parquet(f"{self._folder(entry.run_id)}/rows")
-            rows = sealed.mapInArrow(lambda batches: _unseal_batches(batches, key), plain)
+            rows = self._read_rows(entry).mapInArrow(
+                lambda batches: _unseal_batches(batches, key), plain
+            )
         return rows.toDF(*entry.columns)
 
     def _count(self, entry: Waiting) -> int:
         with translate_errors("release.backlog"):
-            sealed = self._spark.read.schema(SEALED).parquet(f"{self._folder(entry.run_id)}/rows")
-            return int(sealed.agg({"n": "sum"}).collect()[0][0] or 0)
+            return int(self._read_rows(entry).agg({"n": "sum"}).collect()[0][0] or 0)
+
+    def _read_rows(self, entry: Waiting) -> DataFrame:
+        folder = f"{self._folder(entry.run_id)}/rows"
+        return read_exactly(self._spark, "parquet", SEALED, [folder])
 
     def _entries(self) -> list[Waiting]:
         names = [name.removeprefix("run-") for name in self._storage.listed(self._storage.root)]

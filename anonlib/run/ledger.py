@@ -20,6 +20,7 @@ from anonlib.errors import ConfigError, InputError, Problem, StorageError, run_s
 from anonlib.local.table_digest import Digest
 from anonlib.source import Source
 from anonlib.source.identity import is_folded
+from anonlib.spark.own_files import read_exactly
 from anonlib.spark.storage import Storage
 from anonlib.spark.translation import translate_errors
 from anonlib.table.columns import key_values
@@ -121,7 +122,7 @@ class Ledger:
         entries = self.entries(runs)
         paths = [f"{self._folder(entry.run_id)}/tokens" for entry in entries]
         with translate_errors("release.ledger"):
-            known = self._spark.read.schema(TOKENS).parquet(*paths)
+            known = self._read_tokens(*paths)
             n, wanted = known.count(), sum(entry.n_tokens or 0 for entry in entries)
             if n != wanted:
                 raise StorageError(f"release.ledger: {n} of its {wanted} tokens are there")
@@ -147,7 +148,7 @@ class Ledger:
 
     def _has(self, entry: Entry, token: bytes) -> bool:
         with translate_errors("release.ledger"):
-            tokens = self._spark.read.schema(TOKENS).parquet(f"{self._folder(entry.run_id)}/tokens")
+            tokens = self._read_tokens(f"{self._folder(entry.run_id)}/tokens")
             hits = F.count_if(F.col("token") == F.lit(token)).alias("hits")
             row = tokens.agg(F.count("*").alias("n"), hits).collect()[0]
         if row["n"] != entry.n_tokens:
@@ -199,12 +200,16 @@ class Ledger:
         with translate_errors("release.ledger"):
             # Some object stores go on to list a folder that was removed.
             self._tokens(source).write.mode("overwrite").parquet(f"{folder}/tokens")
-            written = self._spark.read.schema(TOKENS).parquet(f"{folder}/tokens")
+            written = self._read_tokens(f"{folder}/tokens")
             nobody = F.count_if(F.col("token").isNull()).alias("nobody")
             row = written.agg(F.count("*").alias("n"), nobody).collect()[0]
         self._storage.close(self._storage.root)
         whole = replace(entry, n_tokens=int(row["n"]), unnamed=row["nobody"] > 0)
         self._storage.write(f"{folder}/entry.json", json.dumps(asdict(whole)))
+
+    def _read_tokens(self, *folders: str) -> DataFrame:
+        """`token` of everyone in these folders, which are there."""
+        return read_exactly(self._spark, "parquet", TOKENS, folders)
 
     def _checks(self) -> list[str]:
         """What stands among the verdicts for the insensitive columns."""

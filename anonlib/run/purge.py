@@ -13,6 +13,7 @@ from anonlib.config.model import ReleaseSection
 from anonlib.errors import AnonlibError, InputError, StorageError
 from anonlib.run.publish import Commit, Target
 from anonlib.spark.lease import Lease
+from anonlib.spark.own_files import read_exactly
 from anonlib.spark.session import fork_session
 from anonlib.spark.storage import Storage
 from anonlib.spark.translation import translate_errors
@@ -79,7 +80,7 @@ def _list_named(spark: SparkSession, files: Iterable[str]) -> DataFrame:
     actions = spark.createDataFrame([], _NAMED)
     for kind in ("json", "parquet"):
         if found := [file for file in files if file.endswith(f".{kind}")]:
-            actions = actions.unionAll(spark.read.schema(_NAMED).format(kind).load(found))
+            actions = actions.unionAll(read_exactly(spark, kind, _NAMED, found))
     paths = F.array("add.path", "remove.path", "cdc.path")
     return actions.select(F.explode(paths).alias("path")).where("path is not null").distinct()
 

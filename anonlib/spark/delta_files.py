@@ -21,6 +21,7 @@ from anonlib.errors import InputError, StorageError
 from anonlib.local.table_digest import Digest
 from anonlib.spark.digest import digest
 from anonlib.spark.jvm import java_class, none, scala_map, scala_seq, struct_type
+from anonlib.spark.own_files import read_exactly
 from anonlib.spark.storage import Storage
 
 #: Characters that Delta allows in a column name only with column mapping.
@@ -121,11 +122,11 @@ class Transaction:
             file: The name of a further column, which has the file of each row; None for none.
         """
         inside = nullable(self.schema, lambda field: field.metadata.get(PHYSICAL_NAME, field.name))
-        paths = [_literal(f"{self.root}/{path}") for path in list_added_files(actions)]
-        reader = self.spark.read.schema(inside).option("basePath", self.root)
+        paths = [f"{self.root}/{path}" for path in list_added_files(actions)]
+        rows = read_exactly(self.spark, "parquet", inside, paths, {"basePath": self.root})
         # Select by name: Spark puts columns that files are laid out by last.
         named = [] if file is None else [F.input_file_name().alias(file)]
-        found = reader.parquet(*paths).select(*map(_column, inside.names), *named)
+        found = rows.select(*map(_column, inside.names), *named)
         # Cast also to the names inside structs, since hashes of maps depend on them.
         outside = nullable(like)
         cast = [
@@ -207,11 +208,6 @@ def name_mapping(schema: StructType) -> dict[str, str]:
 
 def _column(name: str) -> Column:
     return F.col("`" + name.replace("`", "``") + "`")
-
-
-def _literal(path: str) -> str:
-    """A path, escaped for Spark's readers, which read brackets and stars as patterns."""
-    return re.sub(r"([][{}*?\\])", r"\\\1", path)
 
 
 def _names(type: DataType) -> list[str]:

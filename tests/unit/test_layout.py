@@ -53,6 +53,19 @@ NEEDS_JVM = {
     "anonlib.progress": "the jobs of a stage are a group; it knows no Spark but the given session",
     "anonlib.cli.progress_lines": "counts the tasks of this group",
 }
+#: What reads files, or a path, by Spark.
+READS = {"csv", "json", "load", "orc", "parquet", "text"}
+#: Methods of these names that have nothing to do with Spark.
+READ_NO_PATH = {"ax", "row", "self", "yaml"}
+#: Who calls Spark's readers of files, and why; for all others there is `read_exactly`.
+READS_PATHS = {
+    "anonlib.source": "the paths of users, who may mean patterns",
+    "anonlib.source.contract": "the same, and files as they were listed, with patterns turned off",
+    "anonlib.source.profile": "the paths of users",
+    "anonlib.pipeline": "Delta tables, whose paths are no patterns",
+    "anonlib.run.publish": "Delta tables",
+    "anonlib.spark.own_files": "it is that function",
+}
 #: What the audit may know: nothing of what makes releases (of privacy models, their parameters).
 AUDIT_KNOWS = ["auditing", "errors", "hierarchy", "privacy", "registry", "text"]
 #: What importing or listing plug-ins must not bring with it.
@@ -222,6 +235,26 @@ def test_java_classes_are_asked_for_by_their_full_names() -> None:
     walked = re.compile(r"_?jvm\.(org|java|scala|io|com)\b")
     found = [path.name for path in HOME.rglob("*.py") if walked.search(path.read_text("utf-8"))]
     assert found == []  # see anonlib/spark/jvm.py
+
+
+def reads_path(node: ast.AST) -> bool:
+    """Whether a call may read a path that Spark takes for a pattern. Writers and Delta do not."""
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        return False
+    if node.func.attr not in READS or not node.args:
+        return False
+    of = ast.unparse(node.func.value)
+    return of not in READ_NO_PATH and ".write." not in of and "format('delta')" not in of
+
+
+def test_files_of_ours_are_read_by_their_names() -> None:
+    """A folder may be called `t[1]`, or `{name}`."""
+    readers = {
+        name
+        for name, path in MODULES.items()
+        if any(map(reads_path, ast.walk(ast.parse(path.read_text("utf-8")))))
+    }
+    assert readers == {*READS_PATHS}
 
 
 def test_nothing_else_lies_at_the_top() -> None:

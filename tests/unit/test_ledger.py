@@ -252,13 +252,14 @@ def test_tokens_that_are_gone(
 ) -> None:
     read = []
 
-    def parquet(path: str) -> Any:
-        read.append(path)
+    def load(paths: list[str]) -> Any:
+        read.extend(paths)
         row = {"n": n, "hits": hits}
         return SimpleNamespace(agg=lambda *_: SimpleNamespace(collect=lambda: [row]))
 
     made = ledger()
-    reader = SimpleNamespace(schema=lambda _: SimpleNamespace(parquet=parquet))
+    reader = SimpleNamespace(load=load)
+    reader.schema = reader.options = reader.format = lambda *_, **__: reader
     monkeypatch.setattr(made, "_spark", SimpleNamespace(read=reader))
     if wanted is None:
         with pytest.raises(StorageError, match=f"{n} of the 3 tokens of run one are there"):
@@ -278,7 +279,10 @@ class Tokens:
     def write(self) -> "Tokens":
         return self
 
-    def parquet(self, *paths: str) -> "Tokens":
+    def parquet(self, path: str) -> "Tokens":
+        return self.load([path])
+
+    def load(self, paths: list[str]) -> "Tokens":
         self.paths.extend(paths)
         return self
 
@@ -289,7 +293,7 @@ class Tokens:
         return [self.found]
 
     def __getattr__(self, name: str) -> Any:
-        return lambda *_: self
+        return lambda *_, **__: self
 
 
 def with_tokens(made: Ledger, tokens: Tokens, patch: pytest.MonkeyPatch) -> None:
