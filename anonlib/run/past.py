@@ -81,6 +81,7 @@ class PriorRelease:
     Attributes:
         rows: The rows that a batch is appended to: columns in the table's order, named by the
             batch's ids. None in other modes.
+        n_rows: Their number, by the table's own count.
         digest: Their digest.
         notes: What the report must say about them.
         known: What the run that left them found of them, if they need not be read for that.
@@ -88,6 +89,7 @@ class PriorRelease:
     """
 
     rows: DataFrame | None = None
+    n_rows: int = 0
     digest: Digest = field(default_factory=Digest)
     notes: tuple[str, ...] = ()
     known: PublishedAudit | None = None
@@ -131,10 +133,12 @@ def look_back(
         return PriorRelease(notes=tuple(describe_change(promise, target, records)))
     rows = _read_target(config.release.partition_by, target, source.schema)
     require_kept(promise, target, records)
-    known = find_published_audit(promise, target, records)
+    with translate_errors("release.path"):
+        n_rows = target.published().count()
+    known = find_published_audit(promise, target, records, n_rows)
     digest = digest_table(target.published()) if known is None else known.digest
     if ledger is None:
-        return PriorRelease(rows, digest, known=known)
+        return PriorRelease(rows, n_rows, digest, known=known)
     gap = ledger.gap(target.runs(), digest, source.schema)
     if config.unit:
         models = bind_models(config.privacy.models, config.attributes)
@@ -144,7 +148,7 @@ def look_back(
         if texts := list(problems):
             raise ConfigError([Problem("release.acknowledge_returning", text) for text in texts])
     in_ledger = ledger.knows(target.runs(), digest)
-    return PriorRelease(rows, digest, known=known, in_ledger=in_ledger)
+    return PriorRelease(rows, n_rows, digest, known=known, in_ledger=in_ledger)
 
 
 def digest_table(table: DataFrame) -> Digest:

@@ -1,7 +1,7 @@
 """Publishes an audited table: one Delta commit, checked before it is visible."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
@@ -63,6 +63,10 @@ from anonlib.table.schema import Schema
 #: Spark's names of the modes of a release.
 SAVE_MODES = {"error": "ErrorIfExists", "append": "Append", "overwrite": "Overwrite"}
 FORGETTING = "delta.setTransactionRetentionDuration"
+#: Checkpoints repeat the names and partition values of removed files for this long.
+RETENTION = "delta.deletedFileRetentionDuration"
+#: The key that marks the commits of a purge in their metadata, with the version that it keeps.
+PURGE_OF = "purge_of"
 #: Properties of a table that ask nothing of those who add files to it.
 PLAIN = frozenset(
     f"delta.{name}"
@@ -83,19 +87,21 @@ CHANGED = "the target changed while the release was made; run it again"
 
 @dataclass(frozen=True)
 class Commit:
-    """A run's commit, as the log describes it.
+    """A commit of a run, or of the purge after it, as the log describes it.
 
     Attributes:
         version: The version that it made.
         run_id: The run.
         mode: One of SAVE_MODES for commits that wrote rows, else None.
         text: The manifest.
+        purge_of: For commits of a purge: the version of the run when the purge began.
     """
 
     version: int
     run_id: str
     mode: str | None
     text: str
+    purge_of: int | None = None
 
 
 class Target:
@@ -194,13 +200,9 @@ class Target:
             table = self._spark.sql(f"DESCRIBE HISTORY delta.`{name}`")
             found = table.select("version", "userMetadata", mode.alias("mode"))
             rows = found.where("userMetadata is not null").collect()
+        described = [_describe(int(r["version"]), r["mode"], r["userMetadata"]) for r in rows]
         # Who else writes may have a `run_id` of its own in its metadata.
-        ids, runs = [_run_id(row["userMetadata"]) for row in rows], self.runs()
-        return [
-            Commit(int(row["version"]), id, row["mode"], row["userMetadata"])
-            for row, id in zip(rows, ids, strict=True)
-            if id in runs
-        ]
+        return [each for each in described if each is not None and each.run_id in self.runs()]
 
     def manifest(self) -> str:
         """The text of the manifest beside the table; empty without one."""
@@ -208,8 +210,16 @@ class Target:
         return self._storage.read(path) if self._storage.exists(path) else ""
 
     def version_of(self, run_id: str) -> int:
-        """The version that a run left; -1 if the log does not describe it any more."""
-        return next((c.version for c in self.commits() if c.run_id == run_id), -1)
+        """The newest version that is known to have the rows of a run's commit and no others; -1 if
+        the log does not describe it any more. It is the one that the run committed, or one of the
+        purge after it, as long as nobody's commit lies between."""
+        own = [commit for commit in self.commits() if commit.run_id == run_id]
+        purges = {c.version: c.purge_of for c in own if c.purge_of is not None}
+        committed = [c.version for c in own if c.mode is not None]
+        version = min([*committed, *purges.values()], default=-1)
+        while version + 1 in purges:
+            version += 1
+        return version
 
     def published(self) -> DataFrame:
         """The table as it was when the run began."""
@@ -237,7 +247,7 @@ class Target:
 
     def require_unchanged(self) -> None:
         """Raises BusyError if rows or columns of the table changed since the run began. Later
-        commits that change neither (OPTIMIZE, VACUUM) are accepted."""
+        commits that change neither (OPTIMIZE, VACUUM, a purge) are accepted."""
         while (latest := self._latest()) != self.version:
             if not self._keep_rows(range(self.version + 1, latest + 1)):
                 raise BusyError(CHANGED)
@@ -252,8 +262,9 @@ class Target:
         return all(map(self._keeps_rows, versions))
 
     def _keeps_rows(self, version: int) -> bool:
-        """Whether a version's commit only moved the same rows to other files. Any writer can say
-        that: so the rows of these files are compared. False if they can't be read any more."""
+        """Whether a version's commit only moved the same rows to other files, or is of a purge. Any
+        writer can say that rows are the same: so those of these files are compared. False if they
+        can't be read any more."""
         path = f"{self.path}/_delta_log/{version:020}.json"
         if not self._storage.exists(path):
             return False
@@ -261,6 +272,8 @@ class Target:
         found = [(kind, each) for action in actions for kind, each in action.items()]
         files = [(kind, each) for kind, each in found if kind in ("add", "remove")]
         others = {kind for kind, _ in found} - {"add", "remove", "commitInfo"}
+        if not files and others == {"metaData"}:
+            return _is_of_purge(dict(found).get("commitInfo", {}), self.runs())
         if others or any(each["dataChange"] is not False for _, each in files):
             return False
         if not files:
@@ -489,10 +502,36 @@ def reader_notes(schema: Schema) -> tuple[str, ...]:
     return (text,)
 
 
-def _run_id(metadata: str) -> str | None:
-    """The run that a commit's metadata names; None for commits of others."""
+def mark_purge(newest: Commit, version: int) -> str:
+    """The metadata of a purge's commits: the manifest, since the newest commit that has it may be
+    removed, and the version of its run."""
+    return json.dumps({**json.loads(newest.text), PURGE_OF: version}, ensure_ascii=False)
+
+
+def _describe(version: int, mode: str | None, metadata: str) -> Commit | None:
+    """A commit by its metadata; None if this is not of a run."""
     try:
         found = json.loads(metadata)
     except ValueError:
         return None
-    return found.get("run_id") if isinstance(found, dict) else None
+    if not isinstance(found, dict) or not isinstance(found.get("run_id"), str):
+        return None
+    purge_of = found.pop(PURGE_OF, None)
+    if mode is not None or not isinstance(purge_of, int):
+        return Commit(version, found["run_id"], mode, metadata)
+    # As it is written beside the table.
+    text = json.dumps(found, indent=2, ensure_ascii=False)
+    return Commit(version, found["run_id"], mode, text, purge_of)
+
+
+def _is_of_purge(info: Mapping[str, Any], runs: Collection[str]) -> bool:
+    """Whether a commit that changes a table's metadata is of a purge of ours, and changes only what
+    such a purge does. info: What the commit says of itself."""
+    commit = _describe(0, None, info.get("userMetadata") or "")
+    if commit is None or commit.purge_of is None or commit.run_id not in runs:
+        return False
+    with suppress(KeyError, TypeError, ValueError):
+        changed = json.loads(info["operationParameters"]["properties"])
+        is_change = info.get("operation") in ("SET TBLPROPERTIES", "UNSET TBLPROPERTIES")
+        return is_change and {*changed} == {RETENTION}
+    return False

@@ -33,12 +33,13 @@ class PublishedAudit:
 
 
 def find_published_audit(
-    promise: Promise, target: Target, records: Storage
+    promise: Promise, target: Target, records: Storage, n_rows: int
 ) -> PublishedAudit | None:
     """What the newest run found of the table, if that still holds of what is published.
 
-    It does if the private record of that run has the same promise and the version that its commit
-    made, and all later commits moved the same rows to other files (OPTIMIZE, VACUUM). Nothing is
+    It does if the private record of that run has the same promise, the version that the run left
+    and as many rows as the table, and all later commits moved the same rows to other files
+    (OPTIMIZE, VACUUM). Nothing is
     known of models that compare classes with the whole table, which rows that are added change, or
     that go by a hierarchy or an order, which a promise does not have. Cost: a few small files.
 
@@ -46,6 +47,7 @@ def find_published_audit(
         promise: What the rows that are added promise.
         target: The table.
         records: The folder of the private records.
+        n_rows: The number of rows of the table.
 
     Returns:
         What is known; None where any of it is in doubt, so that the rows must be read.
@@ -54,16 +56,19 @@ def find_published_audit(
     if newest is None or any(m.relative or m.by_hierarchy or m.by_order for m in promise.models):
         return None
     path = f"{records.root}/{newest.run_id}.json"
-    if not records.exists(path) or not target.keeps_rows_since(newest.version):
+    version = target.version_of(newest.run_id)
+    if not records.exists(path) or not target.keeps_rows_since(version):
         return None
     try:
         kept = json.loads(records.read(path))
-        of_table = kept["table"] == bare(target.path) and kept["table_version"] == newest.version
+        of_table = kept["table"] == bare(target.path) and kept["table_version"] == version
         same = of_table and Promise.from_dict(kept["promise"]).digest == promise.digest
         if not same or kept["outcome"] != "published":
             return None
         digest = Digest.from_text(kept["table_digest"])
         report = AuditReport.from_dict(kept["audit"])
+        if {digest.n_rows, report.n_rows} != {n_rows}:
+            return None
         return PublishedAudit(newest.run_id, report, digest, _find_nodes(newest))
     except (InputError, ValueError, KeyError, TypeError, AttributeError):
         return None

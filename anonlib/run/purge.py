@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 
 from anonlib.config.model import ReleaseSection
 from anonlib.errors import AnonlibError, InputError, StorageError
-from anonlib.run.publish import Commit, Target
+from anonlib.run.publish import RETENTION, Commit, Target, mark_purge
 from anonlib.spark.lease import Lease
 from anonlib.spark.own_files import read_exactly
 from anonlib.spark.session import fork_session
@@ -23,9 +23,6 @@ _VERSION = re.compile(r"(\d{20})\.")
 
 #: Where actions of the log name files of the table.
 _NAMED = "add struct<path: string>, remove struct<path: string>, cdc struct<path: string>"
-
-#: Checkpoints repeat the names and partition values of removed files for this long.
-_RETENTION = "delta.deletedFileRetentionDuration"
 
 _METADATA = "spark.databricks.delta.commitInfo.userMetadata"
 
@@ -44,7 +41,8 @@ def purge(spark: SparkSession, target: Target, lease: Lease) -> None:
     The table stays readable at every step: first comes a checkpoint without a trace of the old
     version, then its data files go, then its part of the log, oldest first. Readers of the old
     version fail from then on. The ids of the runs and the manifest stay in the log. A retention of
-    deleted files that the table had set is unset.
+    deleted files that the table had set is unset. What others commit meanwhile stays: then
+    `Target.version_of` does not take the versions after it for the run's.
 
     Cost: a few small Delta commits, and a pass over the log.
     """
@@ -52,11 +50,12 @@ def purge(spark: SparkSession, target: Target, lease: Lease) -> None:
     if replaced is None:
         return
     with translate_errors(FAILED), lease.committing():
-        # Delta's own commits get the manifest, since the commit with the manifest will be removed.
-        committer = fork_session(spark, {_METADATA: target.commits()[0].text})
+        newest = target.commits()[0]
+        mark = mark_purge(newest, target.version_of(newest.run_id))
+        committer = fork_session(spark, {_METADATA: mark})
         name = "delta.`" + target.path.replace("`", "``") + "`"
         committer.sql(
-            f"ALTER TABLE {name} SET TBLPROPERTIES ('{_RETENTION}' = 'interval 0 seconds')"
+            f"ALTER TABLE {name} SET TBLPROPERTIES ('{RETENTION}' = 'interval 0 seconds')"
         )
         target.checkpoint()
         storage, log = Storage(spark, target.path), f"{target.path}/_delta_log"
@@ -66,7 +65,7 @@ def purge(spark: SparkSession, target: Target, lease: Lease) -> None:
         for file in old:
             if file != last:
                 storage.delete(f"{log}/{file}")
-        committer.sql(f"ALTER TABLE {name} UNSET TBLPROPERTIES IF EXISTS ('{_RETENTION}')")
+        committer.sql(f"ALTER TABLE {name} UNSET TBLPROPERTIES IF EXISTS ('{RETENTION}')")
         storage.delete(f"{log}/{last}")
 
 

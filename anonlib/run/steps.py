@@ -184,7 +184,7 @@ class Run:
             table_report = report
             if table is not None:
                 known = None if self.prior.known is None else self.prior.known.report
-                n_published = self.target.published().count()
+                n_published = self.prior.n_rows
                 table_report = audit_with_published(table, spec, report, n_published, known)
                 self.account.report = table_report
             rules = judge_audited(config, schema, (report, table_report))
@@ -279,7 +279,7 @@ class Run:
         if self.config.release.mode != "overwrite":
             return version
         purge(self.spark, self.target, lease)
-        return self.target.version_of(self.run_id)
+        return max(version, self.target.version_of(self.run_id))
 
     def _result(
         self,

@@ -1,7 +1,10 @@
 """A release in place of another: who must agree, and what is left of the old one."""
 
+import json
 import signal
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -9,6 +12,7 @@ from pyspark.sql import SparkSession
 from anonlib import pipeline
 from anonlib.config.reading import parse
 from anonlib.errors import StorageError
+from anonlib.run import steps
 from anonlib.spark.storage import Storage
 from tests.spark.support import (
     Shell,
@@ -134,6 +138,48 @@ def test_nothing_is_left_of_the_old_version(
     assert table(spark, tmp_path).count() == 60
     assert shell.release(config(tmp_path, after, "overwrite", release=release)).code == 0
     assert table(spark, tmp_path).count() == 30
+
+
+def update(spark: SparkSession, path: Path) -> None:
+    spark.sql(f"UPDATE delta.`{path}` SET city = 'nowhere' WHERE illness LIKE '%-1'")
+
+
+def insert(spark: SparkSession, path: Path) -> None:
+    row = "SELECT 1L AS wage, 'nowhere' AS city, 'flu' AS illness"
+    spark.sql(row).write.format("delta").mode("append").save(str(path))
+
+
+@pytest.mark.parametrize("change", [None, update, insert])
+def test_what_others_commit_before_the_purge(
+    shell: Shell,
+    spark: SparkSession,
+    started: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    change: Callable[[SparkSession, Path], None] | None,
+) -> None:
+    """The run has not audited it: the next one does, and says what it finds."""
+    path = started / "out" / "table"
+    purge = steps.purge
+
+    def purge_late(*how: Any) -> None:
+        if change is not None:
+            change(spark, path)
+        purge(*how)
+
+    monkeypatch.setattr(steps, "purge", purge_late)
+    release = {"acknowledge_overwrite": True}
+    replacing = config(started, batch(30, 30), "overwrite", release=release)
+    assert shell.release(replacing, "--run-id", "two").code == 0
+    kept = json.loads((started / "out" / "table.private" / "two.json").read_text())
+    there = table(spark, started).where("city = 'nowhere'").count()
+    assert (there > 0, kept["table_version"]) == (change is not None, 1 if change else 3)
+    said = shell.release(
+        config(started, batch(60, 9)), "--set", "release.acknowledge_returning=true"
+    )
+    if change is None:
+        assert (said.code, "so they were not read again" in said.out) == (0, True), said.err
+    else:
+        refused(said, 3, "the audit of the table with the batch failed", "k_anonymity k=3: ")
 
 
 @pytest.mark.cluster

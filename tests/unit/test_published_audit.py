@@ -44,6 +44,7 @@ def known(
     promise: Promise = PROMISE,
     *,
     n_commits: int = 2,
+    n_rows: int = 30,
     keeps_rows: bool = True,
     **manifest: Any,
 ) -> PublishedAudit | None:
@@ -59,12 +60,15 @@ def known(
         return keeps_rows
 
     target: Any = SimpleNamespace(
-        path=ROOT, commits=lambda: commits[:n_commits], keeps_rows_since=keeps_rows_since
+        path=ROOT,
+        commits=lambda: commits[:n_commits],
+        version_of={"two": 4}.__getitem__,
+        keeps_rows_since=keeps_rows_since,
     )
     text = record if isinstance(record, str) else json.dumps(record)
     files = {} if record is None else {f"{RECORDS}/two.json": text}
     records: Any = SimpleNamespace(root=RECORDS, exists=files.__contains__, read=files.__getitem__)
-    found = find_published_audit(promise, target, records)
+    found = find_published_audit(promise, target, records, n_rows)
     assert asked in ([], [4])
     return found
 
@@ -108,6 +112,8 @@ def test_no_record(record: str | None) -> None:
 def test_rows_in_doubt() -> None:
     assert known(keeps_rows=False) is None
     assert known(n_commits=0) is None
+    assert known(n_rows=29) is None
+    assert known({**RECORD, "audit": replace(REPORT, n_rows=31).to_dict()}, n_rows=31) is None
 
 
 @pytest.mark.parametrize(

@@ -198,7 +198,7 @@ def test_commits(store: Store, log: Log, no_columns: None) -> None:
     spark = history((4, foreign, None), *rows)
     made = target(log, Snapshot(3, runs), spark)
     assert made.commits() == [Commit(3, "two", "Append", two), Commit(0, "one", None, one)]
-    assert [made.version_of(run) for run in ("one", "two", "three")] == [0, 3, -1]
+    assert [made.version_of(run) for run in ("one", "two", "three")] == [-1, 3, -1]
     assert len(spark.asked) == 1
     log.snapshot = Snapshot(4, runs)
     made.commits()
@@ -206,26 +206,6 @@ def test_commits(store: Store, log: Log, no_columns: None) -> None:
     assert target(log, Snapshot(-1), spark).commits() == []
     assert len(spark.asked) == 2
     assert len(target(log, Snapshot(0, runs), spark).commits()) == 2
-
-
-def test_the_version_of_a_run_that_published(
-    store: Store, log: Log, no_columns: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The newest one that the run left, such as by a purge. What this driver has committed is known
-    without the log."""
-    text = json.dumps({"run_id": "one"})
-    spark = history((2, text, None), (0, text, None))
-    made = target(log, Snapshot(2, (f"{APP}one",)), spark)
-    assert made.published_version("one") == 2
-    assert made.published_version("two") is None
-    made._made["one"] = 0
-    assert made.published_version("one") == 2
-    made._made["two"] = 1
-    assert made.published_version("two") == 1
-    monkeypatch.setattr(Target, "version_of", lambda *_: 1 // 0)
-    assert made.published_version("two") == 1
-    monkeypatch.setattr(Target, "runs", lambda *_: 1 // 0)
-    assert made.published_version("three") is None
 
 
 def test_the_manifest(store: Store, log: Log) -> None:
