@@ -233,13 +233,13 @@ class Target:
             return read_partitioning(self._log)
 
     def files(self) -> DataFrame:
-        """`path` of every data file of the current table, as in the log."""
+        """`path` and `deletionVector` of every data file of the current table, as in the log."""
         self._latest()
         return list_data_files(self._spark, self._log)
 
-    def checkpoint(self) -> None:
-        """Writes a checkpoint of the current table."""
-        write_checkpoint(self._spark, self._log)
+    def checkpoint(self) -> int:
+        """Writes a checkpoint of the current table. Returns its version."""
+        return write_checkpoint(self._spark, self._log)
 
     def renew(self) -> None:
         """Reads the table's state again, after commits of this run."""

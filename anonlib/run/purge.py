@@ -1,28 +1,19 @@
 """After the commit: purges what a new version replaced, and registers the release's name in the
 catalog."""
 
-import re
-from collections.abc import Iterable
+from collections.abc import Sequence
 from pathlib import PurePosixPath
-from urllib.parse import unquote
 
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import SparkSession
 
 from anonlib.config.model import ReleaseSection
 from anonlib.errors import AnonlibError, InputError, StorageError
+from anonlib.run.old_version import list_old_log, list_unused
 from anonlib.run.publish import RETENTION, Commit, Target, mark_purge
 from anonlib.spark.lease import Lease
-from anonlib.spark.own_files import read_exactly
 from anonlib.spark.session import fork_session
 from anonlib.spark.storage import Storage
 from anonlib.spark.translation import translate_errors
-
-#: What files of the log begin with: the (first) version that they are about.
-_VERSION = re.compile(r"(\d{20})\.")
-
-#: Where actions of the log name files of the table.
-_NAMED = "add struct<path: string>, remove struct<path: string>, cdc struct<path: string>"
 
 _METADATA = "spark.databricks.delta.commitInfo.userMetadata"
 
@@ -36,10 +27,10 @@ def find_owed_purge(target: Target) -> Commit | None:
 
 
 def purge(spark: SparkSession, target: Target, lease: Lease) -> None:
-    """Removes a replaced version: its data files, and its entries in the log.
+    """Removes a replaced version: its files, with those of deleted rows, and its part of the log.
 
     The table stays readable at every step: first comes a checkpoint without a trace of the old
-    version, then its data files go, then its part of the log, oldest first. Readers of the old
+    version, then its files go, then its part of the log, oldest first. Readers of the old
     version fail from then on. The ids of the runs and the manifest stay in the log. A retention of
     deleted files that the table had set is unset. What others commit meanwhile stays: then
     `Target.version_of` does not take the versions after it for the run's.
@@ -57,10 +48,10 @@ def purge(spark: SparkSession, target: Target, lease: Lease) -> None:
         committer.sql(
             f"ALTER TABLE {name} SET TBLPROPERTIES ('{RETENTION}' = 'interval 0 seconds')"
         )
-        target.checkpoint()
+        checkpoint = target.checkpoint()
         storage, log = Storage(spark, target.path), f"{target.path}/_delta_log"
-        old = [name for name in storage.listed(log) if _version(name) <= replaced.version]
-        _delete_data(storage, target, _list_named(spark, [f"{log}/{name}" for name in old]))
+        old = list_old_log(spark, storage, log, replaced.version, checkpoint)
+        _delete_data(storage, target.path, list_unused(spark, log, old, target.files()))
         last = f"{replaced.version:020}.json"
         for file in old:
             if file != last:
@@ -69,36 +60,14 @@ def purge(spark: SparkSession, target: Target, lease: Lease) -> None:
         storage.delete(f"{log}/{last}")
 
 
-def _version(name: str) -> float:
-    found = _VERSION.match(name)
-    return int(found.group(1)) if found else float("inf")
-
-
-def _list_named(spark: SparkSession, files: Iterable[str]) -> DataFrame:
-    """`path` of every data file in these files of the log."""
-    actions = spark.createDataFrame([], _NAMED)
-    for kind in ("json", "parquet"):
-        if found := [file for file in files if file.endswith(f".{kind}")]:
-            actions = actions.unionAll(read_exactly(spark, kind, _NAMED, found))
-    paths = F.array("add.path", "remove.path", "cdc.path")
-    return actions.select(F.explode(paths).alias("path")).where("path is not null").distinct()
-
-
-def _delete_data(storage: Storage, target: Target, files: DataFrame) -> None:
-    """Deletes files that the table does not use now, and folders that become empty: their names are
-    values."""
-    rows = files.join(target.files(), "path", "left_anti").collect()
-    paths = [PurePosixPath(unquote(row["path"])) for row in rows]
-    # Files outside the table (of a clone's source) are not its own.
-    own = [
-        p for p in paths if not p.is_absolute() and ":" not in p.parts[0] and ".." not in p.parts
-    ]
-    for path in own:
-        storage.delete(f"{target.path}/{path}")
-    folders = {folder for path in own for folder in path.parents if folder.name}
+def _delete_data(storage: Storage, table: str, files: Sequence[PurePosixPath]) -> None:
+    """Deletes files of a table, and folders that become empty: their names are values."""
+    for path in files:
+        storage.delete(f"{table}/{path}")
+    folders = {folder for path in files for folder in path.parents if folder.name}
     for folder in sorted(folders, key=lambda folder: -len(folder.parts)):
-        if not storage.listed(f"{target.path}/{folder}"):
-            storage.delete(f"{target.path}/{folder}")
+        if not storage.listed(f"{table}/{folder}"):
+            storage.delete(f"{table}/{folder}")
 
 
 WHERE = "release.register"

@@ -92,13 +92,16 @@ def list_applications(snapshot: Any) -> list[str]:
 
 
 def list_data_files(spark: SparkSession, log: Any) -> DataFrame:
-    """`path` of every data file of a table, as of the last look."""
-    return DataFrame(log.unsafeVolatileSnapshot().allFiles().toDF(), spark).select("path")
+    """`path` and `deletionVector` of every data file of a table, as of the last look."""
+    files = DataFrame(log.unsafeVolatileSnapshot().allFiles().toDF(), spark)
+    return files.select("path", "deletionVector")
 
 
-def write_checkpoint(spark: SparkSession, log: Any) -> None:
-    """Writes a checkpoint of the newest state."""
-    log.checkpoint(read_snapshot(spark, log), none(spark))
+def write_checkpoint(spark: SparkSession, log: Any) -> int:
+    """Writes a checkpoint of the newest state. Returns its version."""
+    snapshot = read_snapshot(spark, log)
+    log.checkpoint(snapshot, none(spark))
+    return int(snapshot.version())
 
 
 def write_operation(spark: SparkSession, mode: Any, partition_by: Sequence[str], text: str) -> Any:

@@ -140,6 +140,44 @@ def test_nothing_is_left_of_the_old_version(
     assert table(spark, tmp_path).count() == 30
 
 
+def test_nothing_is_left_of_a_table_of_others(
+    shell: Shell, spark: SparkSession, tmp_path: Path
+) -> None:
+    """Which has what our tables have not: checkpoints in parts, and rows that are deleted by
+    vectors. Files that are not Delta's stay."""
+    path = tmp_path / "out" / "table"
+    marked = batch(0, 30).replace("illness-", "illness-before-", regex=True)
+    old = spark.createDataFrame(marked).coalesce(1)
+    options = {
+        "delta.checkpointPolicy": "v2",
+        "delta.checkpointInterval": "1",
+        "delta.enableDeletionVectors": "true",
+    }
+    old.write.format("delta").options(**options).save(str(path))
+    old.write.format("delta").mode("append").save(str(path))
+    spark.sql(f"DELETE FROM delta.`{path}` WHERE name LIKE '%-1'")
+    parts, vectors = path / "_delta_log" / "_sidecars", [*path.glob("deletion_vector_*.bin")]
+    assert holding("before", parts)
+    assert len(vectors) == 1
+    others = [parts / "mine.parquet", path / "deletion_vector_mine.bin"]
+    for each in others:
+        each.write_text("mine")
+
+    said = shell.release(config(tmp_path, batch(0, 30), "overwrite"), *ACCEPTED)
+    assert said.code == 0, said.err
+    assert holding("before", path) == []
+    assert not vectors[0].exists()
+    assert all(each.exists() for each in others)
+    forget_cached(spark)
+    assert table(spark, tmp_path).count() == 30
+    said = shell.release(
+        config(tmp_path, batch(30, 9)), "--set", "release.acknowledge_returning=true"
+    )
+    assert said.code == 0, said.err
+    forget_cached(spark)
+    assert table(spark, tmp_path).count() == 39
+
+
 def update(spark: SparkSession, path: Path) -> None:
     spark.sql(f"UPDATE delta.`{path}` SET city = 'nowhere' WHERE illness LIKE '%-1'")
 

@@ -218,7 +218,7 @@ def test_the_manifest(store: Store, log: Log) -> None:
 def test_a_checkpoint(store: Store, log: Log) -> None:
     made, kept = target(log, Snapshot(0)), []
     log.checkpoint = lambda *how: kept.append(how)  # type: ignore[attr-defined]
-    made.checkpoint()
+    assert made.checkpoint() == 0
     assert kept == [(log.snapshot, None)]
     assert log.asked[-1] == (False, None, None)
 
@@ -254,10 +254,10 @@ def test_the_files_of_the_newest_version(
     made = target(log, Snapshot(0))
     files = SimpleNamespace(toDF=lambda: f"files of {len(log.asked)} looks")
     log.unsafeVolatileSnapshot = lambda: SimpleNamespace(allFiles=lambda: files)  # type: ignore[attr-defined]
-    frame = SimpleNamespace(select=lambda name: name)
+    frame = SimpleNamespace(select=lambda *names: names)
     given: list[Any] = []
     monkeypatch.setattr(delta_log, "DataFrame", lambda *how: given.append(how) or frame)
-    assert made.files() == "path"
+    assert made.files() == ("path", "deletionVector")
     assert given == [("files of 2 looks", None)]
 
 

@@ -1,0 +1,71 @@
+"""What is deleted of a log when a version replaced all others, and files of deleted rows."""
+
+from collections.abc import Collection
+from typing import Any
+
+import pytest
+
+from anonlib.run import old_version
+from anonlib.run.old_version import list_old_log, locate_vector
+from tests.stores import Far
+
+LOG = f"{Far.root}/_delta_log"
+
+
+def numbered(version: int, rest: str) -> str:
+    return f"{version:020}.{rest}"
+
+
+def parts_of(named: dict[str, list[str]]) -> Any:
+    """Reads which parts checkpoints name."""
+
+    def read(spark: Any, log: str, checkpoints: Collection[str]) -> set[str]:
+        assert log == LOG
+        return {f"_sidecars/{part}" for name in checkpoints for part in named.get(name, [])}
+
+    return read
+
+
+def list_old(
+    monkeypatch: pytest.MonkeyPatch, names: list[str], named: dict[str, list[str]]
+) -> list[str]:
+    """What is old where version 4 replaced all, and 6 has a checkpoint."""
+    store: Any = Far()
+    store.files = dict.fromkeys((f"{LOG}/{name}" for name in names), "x")
+    monkeypatch.setattr(old_version, "_list_parts", parts_of(named))
+    spark: Any = None
+    return list_old_log(spark, store, LOG, version=4, checkpoint=6)
+
+
+def test_a_log(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All that is about versions up to 4, whole or not, and checkpoints that were not the last."""
+    old = [
+        f".{numbered(2, 'checkpoint.parquet.7f.tmp')}",
+        numbered(1, "checkpoint.parquet"),
+        numbered(2, f"{4:020}.compacted.json"),
+        numbered(2, "crc"),
+        numbered(4, "json"),
+        numbered(5, "checkpoint.parquet"),
+    ]
+    kept = [numbered(5, "json"), numbered(6, "json"), numbered(6, "checkpoint.parquet")]
+    kept += [numbered(5, "crc"), "_last_checkpoint", "mine", "_mine/file"]
+    assert list_old(monkeypatch, [*kept, *old], {}) == old
+
+
+def test_parts_of_checkpoints(monkeypatch: pytest.MonkeyPatch) -> None:
+    """First of all, since nothing else names them. Those that the last one names stay; files that
+    no checkpoint names, and that have no version, are not Delta's."""
+    two, six = numbered(2, "checkpoint.7f.json"), numbered(6, "checkpoint.8f.parquet")
+    unnamed = numbered(3, "checkpoint.1.1.9f.parquet")
+    named = {two: ["a.parquet", "both.parquet", "gone.parquet"], six: ["both.parquet", "c.parquet"]}
+    there = ["a.parquet", "both.parquet", "c.parquet", "mine.parquet", unnamed]
+    names = [two, six, *(f"_sidecars/{name}" for name in there)]
+    found = list_old(monkeypatch, names, named)
+    assert found == [f"_sidecars/{unnamed}", "_sidecars/a.parquet", two]
+
+
+def test_files_of_deletion_vectors() -> None:
+    """The example of Delta's protocol."""
+    name = "deletion_vector_d2c639aa-8816-431a-aaf6-d3fe2512ff61.bin"
+    assert locate_vector("ab^-aqEH.-t@S}K{vb[*k^") == f"ab/{name}"
+    assert locate_vector("^-aqEH.-t@S}K{vb[*k^") == name
