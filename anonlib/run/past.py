@@ -260,5 +260,6 @@ def require_whole(n_there: int, n_added: int, n_audited: int) -> None:
     if n_there + n_added != n_audited:
         raise AuditError(
             f"rows don't add up, nothing was published: {n_there} there, {n_added} added, "
-            f"{n_audited} audited"
+            f"{n_audited} audited; see what is there (anonlib audit), or release all rows to a new "
+            "table"
         )
