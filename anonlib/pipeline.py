@@ -48,7 +48,6 @@ from anonlib.run.backlog import can_wait
 from anonlib.run.block_plan import refuse_inexact
 from anonlib.run.endings import (
     finish,
-    record_path,
     require_own_record,
     tell_published,
     waits,
@@ -58,10 +57,11 @@ from anonlib.run.obstacles import find_obstacles
 from anonlib.run.owners import list_controllers
 from anonlib.run.past import PriorRelease, look_back, open_past
 from anonlib.run.publish import Target, reader_notes
-from anonlib.run.purge import find_owed_purge, is_registered, purge
+from anonlib.run.purge import is_registered
 from anonlib.run.result import CheckResult, ColumnPlan, ReleaseResult
 from anonlib.run.run_table import Accounting, keep_account, table_of_runs
 from anonlib.run.scan import Scan, require_readable, scan
+from anonlib.run.settlement import complete_last, is_owed, record_path
 from anonlib.run.steps import Run, keep
 from anonlib.run.verify import audit_published
 from anonlib.source import Source, open_source
@@ -151,7 +151,7 @@ def _release(
     if run_id in target.runs():
         return finish(spark, config, target, run_id, past)
     require_own_record(spark, config.record_path, target, run_id)
-    _clean_up(spark, target, run_id)
+    _clean_up(spark, config, target, run_id)
     target.check_free()
     if past.backlog is not None and past.backlog.of(run_id) is not None:
         return waits(spark, config.record_path, target, run_id, past.backlog)
@@ -213,12 +213,12 @@ def _require_apart(spark: SparkSession, config: Config) -> None:
         raise ConfigError(problems)
 
 
-def _clean_up(spark: SparkSession, target: Target, run_id: str) -> None:
-    """Removes what a dead run left, and finishes a purge that it began."""
+def _clean_up(spark: SparkSession, config: Config, target: Target, run_id: str) -> None:
+    """Removes what a dead run left, and does what it owes if it was committed."""
     tidy(spark, target.path, run_id, target.runs)
-    if find_owed_purge(target):
+    if is_owed(spark, target):
         with lease(spark, target.path, run_id, target.runs) as own_lease:
-            purge(spark, target, own_lease)
+            complete_last(spark, config, target, own_lease)
         target.renew()
 
 
@@ -327,7 +327,7 @@ def _evaluate(
             f"release.path: no table is at {target.path}; release it first, or measure a "
             "trial (--trial)"
         )
-    _clean_up(spark, target, run_id)
+    _clean_up(spark, config, target, run_id)
     if trial and config.release.mode == "append":
         target.check_free()
     with progress.stage("open", spark):

@@ -22,13 +22,13 @@ from anonlib.errors import (
     describe_unexpected,
 )
 from anonlib.run.backlog import Backlog
-from anonlib.run.dictionary import dictionary_path, write_dictionary
 from anonlib.run.past import Past
 from anonlib.run.publish import Target, manifest_path
-from anonlib.run.purge import purge, register
+from anonlib.run.purge import register
 from anonlib.run.result import ReleaseResult
+from anonlib.run.settlement import complete_last, read_ahead, record_path
 from anonlib.source import find_version
-from anonlib.spark.lease import AHEAD, lease, work_folder
+from anonlib.spark.lease import lease
 from anonlib.spark.storage import Storage
 
 
@@ -40,8 +40,9 @@ def finish(
 
     Raises ConfigError if the committed run had another config.
     """
-    ahead = _ahead(spark, target, run_id)
-    kept = ahead or read_record(spark, config.record_path, run_id)
+    ahead = read_ahead(spark, target)
+    is_own = ahead is not None and ahead["run_id"] == run_id
+    kept = ahead if is_own else read_record(spark, config.record_path, run_id)
     other = not _may_be_of(config, target, run_id)
     if kept is not None:
         other = kept.get("config_sha256") != digest_config(config)
@@ -55,15 +56,8 @@ def finish(
             ]
         )
     with lease(spark, target.path, run_id, target.runs) as own_lease:
-        if ahead is not None:
-            _keep(spark, config.record_path, ahead | {"table_version": target.version_of(run_id)})
-        newest = next(iter(target.commits()), None)
-        storage, path = Storage(spark, target.path), manifest_path(target.path)
-        there = storage.read(path) if storage.exists(path) else None
-        if newest is not None and newest.text != there:
-            write_manifest(spark, target.path, newest.text)
+        complete_last(spark, config, target, own_lease)
         past.after_commit(target)
-        purge(spark, target, own_lease)
         register(spark, config.release)
     result = _describe_done(spark, config.record_path, target, run_id)
     notes = _describe_published(spark, config.source, config.record_path, result)
@@ -211,42 +205,3 @@ def _describe_done(spark: SparkSession, records: str, target: Target, run_id: st
         report=report if has_record and storage.exists(report) else "",
         notes=() if has_record else (note,),
     )
-
-
-def write_ahead(spark: SparkSession, work: str, text: str) -> None:
-    """Writes the record of a run that is about to commit among its own files."""
-    Storage(spark, work).write(f"{work}/{AHEAD}", text)
-
-
-def _ahead(spark: SparkSession, target: Target, run_id: str) -> dict[str, Any] | None:
-    """The record that a run wrote before its commit; None if it is gone."""
-    path = f"{work_folder(target.path)}/{AHEAD}"
-    storage = Storage(spark, path)
-    content: dict[str, Any] = {}
-    with suppress(ValueError, InputError):  # another run is writing, or removing it
-        content = json.loads(storage.read(path)) if storage.exists(path) else {}
-    return content if content.get("run_id") == run_id else None
-
-
-def _keep(spark: SparkSession, records: str, content: dict[str, Any]) -> None:
-    from anonlib.pages.output import report  # this imports matplotlib
-
-    path = record_path(spark, records, content["run_id"])
-    storage = Storage(spark, records)
-    if not storage.exists(path):
-        storage.write(path, json.dumps(content, indent=2, ensure_ascii=False))
-        with suppress(Exception):  # a page that can't be made is no reason to fail
-            report(path)
-
-
-def write_manifest(spark: SparkSession, table: str, text: str) -> None:
-    """Writes the manifest beside the table, and before it the data dictionary that explains it."""
-    storage = Storage(spark, table)
-    dictionary = write_dictionary(json.loads(text))
-    storage.write(dictionary_path(storage.root), dictionary, public=True)
-    storage.write(manifest_path(storage.root), text, public=True)
-
-
-def record_path(spark: SparkSession, records: str, run_id: str) -> str:
-    """The place of a run's private record in the folder `records`."""
-    return f"{Storage(spark, records).root}/{run_id}.json"

@@ -55,7 +55,7 @@ _NAME = re.compile(r"lease-(\d{1,18})\.json")
 _LOCK = "lease.lock"
 
 #: The record of a run that is about to commit, among its files. If the run is killed before it
-#: moves the record to its place, the next attempt does so.
+#: moves the record to its place, the next run on the target does so.
 AHEAD = "record.json"
 
 #: The list of the files that a run moves to the table.
@@ -313,10 +313,10 @@ class Lease:
                     folder.rmdir()
 
     def _clean(self, *, ended_well: bool = False) -> None:
-        """Removes all files but this run's lease, and its record while it may be needed."""
+        """Removes all files but this run's lease, and a record while it may be needed."""
         kept = {_LOCK, f"lease-{self._number}.json"}
         names = self._storage.listed(self.work)
-        if AHEAD in names and not ended_well and (self.doubtful or self._has_published()):
+        if AHEAD in names and self._needs_record(ended_well=ended_well):
             kept.add(AHEAD)
         if self.failed:
             kept.add(FILES)  # what is listed there may still be in the table
@@ -324,9 +324,15 @@ class Lease:
             if name not in kept:
                 self._storage.delete(f"{self.work}/{name}")
 
-    def _has_published(self) -> bool:
-        with suppress(Exception):  # the store may be gone
-            return self._knows(self._content["run_id"])
+    def _needs_record(self, *, ended_well: bool) -> bool:
+        """Whether the record among the files is of a run that has published, or may have, and may
+        not have come to write it in its place."""
+        if self.doubtful:
+            return True
+        with suppress(Exception):  # the store may be gone, or its run died while it wrote
+            run_id = str(json.loads(self._storage.read(f"{self.work}/{AHEAD}"))["run_id"])
+            is_done = ended_well and run_id == self._content["run_id"]
+            return not is_done and self._knows(run_id)
         return False
 
     def _knows(self, run_id: str) -> bool:

@@ -220,6 +220,45 @@ def test_what_others_commit_before_the_purge(
         refused(said, 3, "the audit of the table with the batch failed", "k_anonymity k=3: ")
 
 
+class Killed(BaseException):
+    """An end that no code expects."""
+
+
+def test_the_next_run_does_what_a_dead_one_owes(
+    shell: Shell, spark: SparkSession, started: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whichever run that is, here one that is refused: the record in its place, the manifest and
+    the dictionary of the new table, and nothing of the old one."""
+    path, private = started / "out" / "table", started / "out" / "table.private"
+    models = [{"type": "k_anonymity", "k": 5}]
+    other = config(started, batch(30, 40), "overwrite", privacy={"models": models})
+
+    def die(*args: object) -> None:
+        raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(steps, "write_manifest", die)
+        with pytest.raises(Killed):
+            shell.release(other, "--run-id", "second")
+    assert not (private / "second.json").exists()
+
+    refused(shell.release(config(started, batch(0, 30), "error")), 2, "a table is already at")
+    manifest = json.loads((path / "_anonlib" / "manifest.json").read_text())
+    assert (manifest["run_id"], manifest["rows_released"]) == ("second", 40)
+    assert [each["model"] for each in manifest["verdicts"]] == ["k_anonymity k=5"]
+    assert "k=5" in (path / "_anonlib" / "dictionary.md").read_text()
+    record = json.loads((private / "second.json").read_text())
+    assert (record["outcome"], record["n_rows_out"]) == ("published", 40)
+    assert (private / "second.html").exists()
+    forget_cached(spark)
+    assert table(spark, started).count() == 40
+    assert len([*path.glob("*.parquet")]) == len(table(spark, started).inputFiles())
+    assert left(started / "out") == {"table", "table.private"}
+    again = shell.release(other, "--run-id", "second")
+    assert "Run second is done already" in again.out
+    assert "is not there" not in again.out
+
+
 @pytest.mark.cluster
 def test_killed_while_purging(shell: Shell, spark: SparkSession, tmp_path: Path) -> None:
     """SIGKILL once the new version is committed: whichever run is next removes the old one."""

@@ -503,6 +503,8 @@ def test_writes_wait_for_each_other(far: Any, monkeypatch: pytest.MonkeyPatch) -
 
 # --- what stays
 
+RECORD = json.dumps({"run_id": "mine"})
+
 
 @pytest.mark.parametrize(
     ("failed", "doubtful", "published", "kept"),
@@ -518,8 +520,8 @@ def test_the_record_stays_while_it_may_be_needed(
 ) -> None:
     run = of(far, "mine", *["mine"] * published)
     run.take()
-    for name in (leases.AHEAD, "staging/part-0"):
-        far.write(f"{WORK}/{name}", "x")
+    far.write(f"{WORK}/{leases.AHEAD}", RECORD)
+    far.write(f"{WORK}/staging/part-0", "x")
     run.failed = failed
     if doubtful:
         run.doubt()
@@ -527,22 +529,29 @@ def test_the_record_stays_while_it_may_be_needed(
     assert far.listed(WORK) == ["lease-1.json", *[leases.AHEAD] * kept]
 
 
-def test_the_record_of_a_dead_run(far: Any) -> None:
-    """The next attempt of the same run finds it; another run does not keep it."""
-    for runs, kept in ((["mine"], True), ([], False)):
-        far.write(f"{WORK}/{leases.AHEAD}", "x")
-        run = of(far, "mine", *runs)
-        run.take()
-        assert far.exists(f"{WORK}/{leases.AHEAD}") == kept
-        run.release()
-        assert not far.exists(f"{WORK}/{leases.AHEAD}")
+@pytest.mark.parametrize("run_id", ["mine", "next"])
+@pytest.mark.parametrize(
+    ("text", "runs", "kept"),
+    [(RECORD, ["mine"], True), (RECORD, ["next"], False), (RECORD[:9], ["mine"], False)],
+)
+def test_the_record_of_a_dead_run(
+    far: Any, run_id: str, text: str, runs: list[str], kept: bool
+) -> None:
+    """Whoever comes next finds it, if its run was committed. Only that run itself is done with it
+    when it ends well: another may not have moved it."""
+    far.write(f"{WORK}/{leases.AHEAD}", text)
+    run = of(far, run_id, *runs)
+    run.take()
+    assert far.exists(f"{WORK}/{leases.AHEAD}") == kept
+    run.release()
+    assert far.exists(f"{WORK}/{leases.AHEAD}") == (kept and run_id != "mine")
 
 
 def test_the_record_goes_where_nobody_can_say(far: Any) -> None:
     def fail() -> frozenset[str]:
         raise ValueError("no answer")
 
-    far.write(f"{WORK}/{leases.AHEAD}", "x")
+    far.write(f"{WORK}/{leases.AHEAD}", RECORD)
     run = Lease(far, WORK, "mine", fail)
     run.take()
     assert not far.exists(f"{WORK}/{leases.AHEAD}")
