@@ -38,7 +38,8 @@ def finish(
     """Ends a run that was committed before: finishes an interrupted clean-up, and adds what may be
     missing, its record and the table's name in the catalog.
 
-    Raises ConfigError if the committed run had another config.
+    Raises ConfigError if the committed run had another config, or a RESTORE took its rows out of
+    the table again.
     """
     ahead = read_ahead(spark, target)
     is_own = ahead is not None and ahead["run_id"] == run_id
@@ -57,11 +58,38 @@ def finish(
         )
     with lease(spark, target.path, run_id, target.runs) as own_lease:
         complete_last(spark, config, target, own_lease)
+        require_there(target, run_id)
         past.after_commit(target)
         register(spark, config.release)
     result = _describe_done(spark, config.record_path, target, run_id)
     notes = _describe_published(spark, config.source, config.record_path, result)
     return replace(result, notes=(*notes, *result.notes))
+
+
+def require_there(target: Target, run_id: str) -> None:
+    """Raises ConfigError if a RESTORE took the rows of a run that was committed out of the table
+    again."""
+    found = target.taken_back(run_id)
+    if found is None:
+        return
+    commit, restoration = found
+    if restoration.to < 0:
+        how = (
+            "restored the table to a time, so that it is unknown whether its rows are there; "
+            "restore the table to a version by its number (RESTORE ... TO VERSION AS OF), or"
+        )
+    else:
+        how = f"restored the table to version {restoration.to}: its rows are not there;"
+    raise ConfigError(
+        [
+            Problem(
+                "release.run_id",
+                f"run {run_id} was published as version {commit.version}, and version "
+                f"{restoration.version} {how} release its rows under a new run id; a ledger knows "
+                "their persons as released, so that this takes `release.acknowledge_returning`",
+            )
+        ]
+    )
 
 
 def _may_be_of(config: Config, target: Target, run_id: str) -> bool:
@@ -117,6 +145,8 @@ def _describe_published(
     n_rows = f", {kept['n_rows_out']:,} rows" if "n_rows_out" in kept else ""
     version = "" if result.table_version < 0 else f" as version {result.table_version}"
     yield f"published before{version}{n_rows}; the source was not read again"
+    if not version:
+        yield "the log does not describe it any more: whether its rows are still there is unknown"
     there = kept.get("source_version")
     if there is None or source.version is not None:
         return
@@ -173,6 +203,7 @@ def waits(
     None if an earlier call did."""
     runs, left = target.runs(), backlog.of(run_id)
     if left is not None and left.taken_by in runs:
+        require_there(target, left.taken_by or "")
         result = _describe_done(spark, records, target, left.taken_by or "")
         note = f"published by run {left.taken_by}"
         return replace(result, run_id=run_id, waited=True, notes=(note, *result.notes))

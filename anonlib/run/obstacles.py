@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 from anonlib.config.keys import derive_ledger_key, require_master_keys
 from anonlib.config.model import Config
 from anonlib.errors import AnonlibError, ProblemsError
-from anonlib.run.endings import require_own_record
+from anonlib.run.endings import require_own_record, require_there
 from anonlib.run.past import look_back, open_past
 from anonlib.run.publish import Target
 from anonlib.source import Source
@@ -17,7 +17,7 @@ from anonlib.source import Source
 def find_obstacles(spark: SparkSession, config: Config, source: Source) -> Iterator[str]:
     """Finds why a release would be refused here and now, whatever its source. Nothing is written.
 
-    A run whose id is in the target's history would do nothing, so nothing is in its way. Cost of
+    A run whose rows are published would do nothing, so nothing is in its way. Cost of
     `append`, and of `overwrite` with a ledger: as `look_back`.
 
     Args:
@@ -39,6 +39,7 @@ def _require_place(spark: SparkSession, config: Config, source: Source) -> None:
     target, run_id = Target(spark, config.release), config.release.run_id
     if run_id is not None:
         if run_id in target.runs():
+            require_there(target, run_id)
             return
         require_own_record(spark, config.record_path, target, run_id)
     target.check_free()

@@ -128,10 +128,8 @@ def find_promise(target: "Target", records: "Storage") -> tuple[str, Promise | N
     Raises:
         InputError: The manifest has no promise, or not the same one as the record.
     """
-    newest = next(iter(target.commits()), None)
-    text = target.manifest() if newest is None else newest.text
     try:
-        content = json.loads(text)
+        content = json.loads(target.newest_manifest())
         digest, run_id = str(content["promise_sha256"]), str(content["run_id"])
     except (ValueError, KeyError, TypeError):
         raise InputError(

@@ -1,7 +1,7 @@
 """Publishes an audited table: one Delta commit, checked before it is visible."""
 
 import json
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
@@ -104,6 +104,19 @@ class Commit:
     purge_of: int | None = None
 
 
+@dataclass(frozen=True)
+class Restoration:
+    """A commit that gave a table the rows of an earlier version (RESTORE).
+
+    Attributes:
+        version: The version that it made.
+        to: The earlier version; -1 if the log only has its time.
+    """
+
+    version: int
+    to: int
+
+
 class Target:
     """The table that a run publishes to, as it was when the run began."""
 
@@ -114,7 +127,7 @@ class Target:
         self.path = self._storage.root
         self._snapshot: Any = None
         self._runs: frozenset[str] | None = None
-        self._commits: list[Commit] | None = None
+        self._events: list[Commit | Restoration] | None = None
         self._made: dict[str, int] = {}  # by run: the version that this driver committed
         where = "release.path"
         with explain_damage(spark, self.path, where), translate_errors(where):
@@ -125,7 +138,7 @@ class Target:
         """The newest version. Reads the log again if it has grown."""
         found = read_snapshot(self._spark, self._log)
         if found != self._snapshot:
-            self._snapshot, self._runs, self._commits = found, None, None
+            self._snapshot, self._runs, self._events = found, None, None
         return int(found.version())
 
     def check_free(self) -> None:
@@ -186,23 +199,67 @@ class Target:
         ids = list_applications(self._snapshot)
         return frozenset(id.removeprefix(APP) for id in ids if id.startswith(APP))
 
-    def commits(self) -> list[Commit]:
-        """The commits of runs that the log still describes, newest first."""
+    def commits(self, upto: int | None = None) -> list[Commit]:
+        """The commits of runs that the log still describes and no RESTORE took back, newest first.
+
+        upto: As of this version; by default as of the newest.
+        """
+        return [commit for commit, taken_back in self._judge(upto) if taken_back is None]
+
+    def taken_back(self, run_id: str) -> tuple[Commit, Restoration] | None:
+        """A run's commit and the RESTORE that took its rows out of the table again. None if none
+        did, or the log does not describe it any more."""
+        found = [each for each in self._judge() if each[0].run_id == run_id]
+        restorations = [restoration for _, restoration in found if restoration is not None]
+        taken = bool(found) and len(restorations) == len(found)
+        return (found[-1][0], restorations[-1]) if taken else None
+
+    def _judge(self, upto: int | None = None) -> Iterator[tuple[Commit, Restoration | None]]:
+        """Each commit of a run, newest first, with the RESTORE that took it back."""
+        last = None
+        for event in self._list_events():
+            if upto is not None and event.version > upto:
+                continue
+            is_back = last is not None and event.version > last.to
+            if isinstance(event, Commit):
+                yield event, last if is_back else None
+            elif not is_back:  # else another RESTORE took this one back
+                last = event
+
+    def _list_events(self) -> list[Commit | Restoration]:
         if self._latest() < 0:
             return []
-        if self._commits is None:
-            self._commits = self._list_described()
-        return self._commits
+        if self._events is None:
+            self._events = self._list_described()
+        return self._events
 
-    def _list_described(self) -> list[Commit]:
-        name, mode = self.path.replace("`", "``"), F.col("operationParameters")["mode"]
+    def _list_described(self) -> list[Commit | Restoration]:
+        name, parameters = self.path.replace("`", "``"), F.col("operationParameters")
+        restores = F.col("operation").eqNullSafe("RESTORE").alias("restores")
+        mode, to = parameters["mode"].alias("mode"), parameters["version"].alias("to")
         with translate_errors("release.path"):
             table = self._spark.sql(f"DESCRIBE HISTORY delta.`{name}`")
-            found = table.select("version", "userMetadata", mode.alias("mode"))
-            rows = found.where("userMetadata is not null").collect()
-        described = [_describe(int(r["version"]), r["mode"], r["userMetadata"]) for r in rows]
+            found = table.select("version", "userMetadata", mode, restores, to)
+            rows = found.where("userMetadata is not null or restores").collect()
         # Who else writes may have a `run_id` of its own in its metadata.
-        return [each for each in described if each is not None and each.run_id in self.runs()]
+        events: list[Commit | Restoration] = []
+        for row in rows:
+            version, text = int(row["version"]), row["userMetadata"]
+            if row["restores"]:
+                events.append(Restoration(version, -1 if row["to"] is None else int(row["to"])))
+            elif (commit := _describe(version, row["mode"], text)) is not None:
+                events += [commit] if commit.run_id in self.runs() else []
+        return events
+
+    def newest_manifest(self) -> str:
+        """The manifest of the newest run whose rows the table has: as the log has it or, where that
+        does not describe it any more, from beside the table. Empty without one, and where that
+        beside the table may be of a run that a RESTORE took back."""
+        newest = next(iter(self.commits()), None)
+        if newest is not None:
+            return newest.text
+        is_known = not any(isinstance(event, Restoration) for event in self._list_events())
+        return self.manifest() if is_known else ""
 
     def manifest(self) -> str:
         """The text of the manifest beside the table; empty without one."""

@@ -1,7 +1,7 @@
 """What a table in Spark tells of its certificate."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -12,7 +12,7 @@ from anonlib import auditing
 from anonlib.config.model import ReleaseSection
 from anonlib.run.confirmation import Testimony
 from anonlib.run.past import digest_table
-from anonlib.run.publish import Commit, Target, manifest_path
+from anonlib.run.publish import Target, manifest_path
 from anonlib.spark.storage import Storage
 
 
@@ -49,24 +49,18 @@ def _read_manifest(
             text = storage.read(path) if storage.exists(path) else "{}"
         else:
             target = Target(spark, ReleaseSection.model_validate({"path": folder}))
-            text = choose_manifest(target.commits(), version, target.manifest() or "{}")
+            text = choose_manifest(target, version)
         found = json.loads(text)
     except ValueError:
         return {}
     return found if isinstance(found, dict) else {}
 
 
-def choose_manifest(commits: Sequence[Commit], version: int, newest: str) -> str:
-    """The text of the manifest of the run that left a version.
-
-    Args:
-        commits: The runs' commits that the log still describes, newest first.
-        version: The version.
-        newest: The manifest beside the table.
-
-    Returns:
-        The text; no manifest, `{}`, if the log does not describe that run's commit any more.
-    """
-    if not commits:  # no run came after the oldest version that can be read
-        return newest
-    return next((each.text for each in commits if each.version <= version), "{}")
+def choose_manifest(target: Target, version: int) -> str:
+    """The text of the manifest of the run that left a version of a table; no manifest, `{}`, if the
+    log does not describe that run's commit any more."""
+    found = target.commits(version)
+    if found:
+        return found[0].text
+    # Where the log describes no run, none came after the oldest version that can be read.
+    return "{}" if target.commits() else target.newest_manifest() or "{}"

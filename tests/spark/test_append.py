@@ -203,6 +203,30 @@ def test_overtaken(
     assert {path.name for path in (started / "out/table").glob("*.parquet")} == referenced
 
 
+def test_rows_that_a_restore_took_back(shell: Shell, spark: SparkSession, started: Path) -> None:
+    """A run is done while its rows are there. What holds of the table is what the run before it
+    said; its persons were released all the same."""
+    path, second = started / "out" / "table", config(started, batch(30, 9))
+    assert shell.release(second, "--run-id", "two").code == 0
+    spark.sql(f"RESTORE TABLE delta.`{path}` TO VERSION AS OF 0")
+    gone = "run two was published as version 1, and version 2 restored the table to version 0: its"
+    refused(shell.release(second, "--run-id", "two"), 2, "release.run_id: ", gone)
+    manifest = json.loads((path / "_anonlib" / "manifest.json").read_text())
+    assert (manifest["rows_released"], table(spark, started).count()) == (30, 30)
+    refused(shell.release(second, "--run-id", "three"), 2, "9 persons of the source were released")
+    accepted = ("--set", "release.acknowledge_returning=true")
+    assert shell.release(second, "--run-id", "three", *accepted).code == 0
+    assert table(spark, started).count() == 39
+    # By a time, it is unknown which version came back.
+    stamp = spark.sql(f"describe history delta.`{path}`").where("version = 0").first()
+    spark.sql(f"RESTORE TABLE delta.`{path}` TO TIMESTAMP AS OF '{stamp.timestamp}'")
+    said = shell.release(second, "--run-id", "three", *accepted)
+    refused(said, 2, "restored the table to a time", "to a version by its number")
+    spark.sql(f"RESTORE TABLE delta.`{path}` TO VERSION AS OF 3")
+    said = shell.release(second, "--run-id", "three", *accepted)
+    assert "Run three is done already" in said.out, said.err
+
+
 def ill(first: int, n: int, share: float) -> pd.DataFrame:
     """People of whom this share is ill, evenly over the wages."""
     frame = batch(first, n)

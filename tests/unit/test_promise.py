@@ -32,7 +32,7 @@ from anonlib.run.promise import (
     make_promise,
     require_kept,
 )
-from anonlib.run.publish import Commit
+from anonlib.run.publish import Commit, Target
 from anonlib.table.schema import Field, Schema
 
 MODELS: list[PrivacyModel] = [
@@ -189,7 +189,10 @@ def record_of(promise: Promise) -> str:
 def table(*logged: str, manifest: str = "") -> Any:
     """A table: the manifests that its log has, newest first, and the one beside it."""
     commits = [Commit(9 - i, "any", "Append", text) for i, text in enumerate(logged)]
-    return SimpleNamespace(path=ROOT, commits=lambda: commits, manifest=lambda: manifest)
+    made = SimpleNamespace(path=ROOT, commits=lambda: commits, manifest=lambda: manifest)
+    made._list_events = made.commits
+    made.newest_manifest = lambda: Target.newest_manifest(made)  # type: ignore[arg-type]
+    return made
 
 
 def records(text: str | None) -> Any:

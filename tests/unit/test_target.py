@@ -166,16 +166,19 @@ def test_a_table_that_forgets_its_runs(store: Store, log: Log) -> None:
         made.runs()
 
 
-def history(*rows: tuple[int, str, str | None]) -> Any:
-    """A session whose SQL answers with the history of a table."""
+def history(*rows: tuple[int, str | None, str | None]) -> Any:
+    """A session whose SQL answers with the history of a table: the version, the metadata and the
+    mode of each commit. A mode such as `to 3` is that of a RESTORE."""
     asked: list[str] = []
 
     def sql(text: str) -> Any:
         asked.append(text)
-        found = [
-            {"version": version, "userMetadata": metadata, "mode": mode}
-            for version, metadata, mode in rows
-        ]
+        found = []
+        for version, metadata, mode in rows:
+            restores = mode is not None and mode.startswith("to")
+            to = (mode or "")[3:] or None if restores else None
+            row = {"version": version, "userMetadata": metadata, "mode": mode}
+            found.append({**row, "restores": restores, "to": to})
         frame = SimpleNamespace(collect=lambda: found)
         frame.select = frame.where = lambda *_: frame
         return frame
@@ -185,7 +188,8 @@ def history(*rows: tuple[int, str, str | None]) -> Any:
 
 @pytest.fixture
 def no_columns(monkeypatch: pytest.MonkeyPatch) -> None:
-    column: Any = type("C", (), {"__getitem__": lambda s, _: s, "alias": lambda s, _: s})()
+    same: Any = lambda column, _: column
+    column = type("C", (), {"__getitem__": same, "alias": same, "eqNullSafe": same})()
     monkeypatch.setattr(publish, "F", SimpleNamespace(col=lambda name: column))
 
 
@@ -206,6 +210,56 @@ def test_commits(store: Store, log: Log, no_columns: None) -> None:
     assert target(log, Snapshot(-1), spark).commits() == []
     assert len(spark.asked) == 2
     assert len(target(log, Snapshot(0, runs), spark).commits()) == 2
+
+
+ONE, TWO = (json.dumps({"run_id": run_id}) for run_id in ("one", "two"))
+
+
+@pytest.mark.parametrize(
+    ("later", "standing", "taken_back"),
+    [
+        ([], ["two", "one"], None),
+        ([(2, None, "to 0")], ["one"], (2, 0)),
+        ([(2, None, "to 1")], ["two", "one"], None),
+        ([(2, TWO, "to 0")], ["one"], (2, 0)),  # whatever the session's commits are marked with
+        ([(3, None, "to 1"), (2, None, "to 0")], ["two", "one"], None),
+        ([(4, None, "to 2"), (3, None, "to 1"), (2, None, "to 0")], ["one"], (2, 0)),
+        ([(3, None, "to 0"), (2, None, "to 0")], ["one"], (3, 0)),
+        ([(3, TWO, "Append"), (2, None, "to 0")], ["two", "one"], None),
+        ([(2, None, "to")], [], (2, -1)),
+    ],
+)
+def test_what_a_restore_takes_back(
+    store: Store, log: Log, no_columns: None, later: Any, standing: Any, taken_back: Any
+) -> None:
+    spark = history(*later, (1, TWO, "Append"), (0, ONE, "ErrorIfExists"))
+    made = target(log, Snapshot(4, (f"{APP}one", f"{APP}two")), spark)
+    assert [commit.run_id for commit in made.commits()] == standing
+    found = made.taken_back("two")
+    assert taken_back == (found and (found[1].version, found[1].to))
+    assert found is None or found[0].version == 1
+    assert (made.taken_back("one") is None) == ("one" in standing)
+    assert made.taken_back("three") is None
+    assert [commit.run_id for commit in made.commits(1)] == ["two", "one"]
+    assert [commit.run_id for commit in made.commits(0)] == ["one"]
+
+
+@pytest.mark.parametrize(
+    ("rows", "wanted"),
+    [
+        ([(1, TWO, "Append"), (0, ONE, "ErrorIfExists")], TWO),
+        ([(2, None, "to 0"), (1, TWO, "Append"), (0, ONE, "ErrorIfExists")], ONE),
+        ([], "beside"),
+        # That beside the table may be the manifest of a run that was taken back.
+        ([(2, None, "to 0")], ""),
+    ],
+)
+def test_the_newest_manifest(
+    store: Store, log: Log, no_columns: None, rows: Any, wanted: str
+) -> None:
+    store.files[f"{ROOT}/_anonlib/manifest.json"] = "beside"
+    made = target(log, Snapshot(2, (f"{APP}one", f"{APP}two")), history(*rows))
+    assert made.newest_manifest() == wanted
 
 
 def test_the_manifest(store: Store, log: Log) -> None:
@@ -746,10 +800,14 @@ def test_names_that_other_readers_cannot_read() -> None:
     assert note.startswith("columns a b, c;d: ")
 
 
-def test_the_manifest_of_an_earlier_version() -> None:
+def test_the_manifest_of_an_earlier_version(store: Store, log: Log, no_columns: None) -> None:
     """That of the run that left the version, as far as the log tells."""
-    commits = [Commit(5, "two", "Append", "2"), Commit(2, "one", None, "1")]
-    found = [choose_manifest(commits, version, "newest") for version in (7, 5, 4, 2)]
-    assert found == ["2", "2", "1", "1"]
-    assert choose_manifest(commits, 1, "newest") == "{}"
-    assert choose_manifest([], 1, "newest") == "newest"
+    store.files[f"{ROOT}/_anonlib/manifest.json"] = "newest"
+    runs = f"{APP}one", f"{APP}two"
+    rows = (5, TWO, "Append"), (2, ONE, None)
+    made = target(log, Snapshot(7, runs), history(*rows))
+    assert [choose_manifest(made, version) for version in (7, 5, 4, 2)] == [TWO, TWO, ONE, ONE]
+    assert choose_manifest(made, 1) == "{}"
+    assert choose_manifest(target(log, Snapshot(7, runs), history()), 1) == "newest"
+    restored = target(log, Snapshot(7, runs), history((6, None, "to 2"), *rows))
+    assert [choose_manifest(restored, version) for version in (7, 6, 5, 4)] == [ONE, ONE, TWO, ONE]
