@@ -144,14 +144,8 @@ class Target:
     def check_free(self) -> None:
         """Raises InputError when the mode does not allow to publish here, or nothing can be written
         in the manifest's place."""
-        mode, place = self._release.mode, manifest_path(self.path)
-        other = dictionary_path(self.path)
-        for path, wanted in ((place.rpartition("/")[0], True), (place, False), (other, False)):
-            if self._storage.is_folder(path) is not (wanted and self._storage.exists(path)):
-                raise InputError(
-                    f"release.path: {path} must be a {'folder' if wanted else 'file'}: the "
-                    "manifest, or its dictionary, belongs there; move what is in its place"
-                )
+        self.require_places()
+        mode = self._release.mode
         if self.version >= 0:
             if mode == "error":
                 raise InputError(
@@ -170,6 +164,17 @@ class Target:
             )
         elif self._storage.has_files(self.path, besides="_delta_log"):
             raise InputError(f"release.path: {self.path} holds other files; choose another path")
+
+    def require_places(self) -> None:
+        """Raises InputError if nothing can be written in the place of the manifest or of its
+        dictionary."""
+        place, other = manifest_path(self.path), dictionary_path(self.path)
+        for path, wanted in ((place.rpartition("/")[0], True), (place, False), (other, False)):
+            if self._storage.is_folder(path) is not (wanted and self._storage.exists(path)):
+                raise InputError(
+                    f"release.path: {path} must be a {'folder' if wanted else 'file'}: the "
+                    "manifest, or its dictionary, belongs there; move what is in its place"
+                )
 
     def runs(self) -> frozenset[str]:
         """The ids of all runs that were ever committed here. They stay when Delta or a purge

@@ -45,7 +45,10 @@ def complete_last(spark: SparkSession, config: Config, target: Target, lease: Le
 def _find_manifest(target: Target) -> str | None:
     """The manifest of the newest commit, unless it is beside the table."""
     newest = next(iter(target.commits()), None)
-    return None if newest is None or newest.text == target.manifest() else newest.text
+    if newest is None:
+        return None
+    target.require_places()
+    return None if newest.text == target.manifest() else newest.text
 
 
 def write_ahead(spark: SparkSession, work: str, text: str) -> None:
