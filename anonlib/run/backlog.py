@@ -44,6 +44,8 @@ class Waiting:
         n_rows: Their number; None until all are written.
         taken_by: The last run that took them along. Once it is committed, the rows are published,
             and only this note is kept.
+        settled: Whether that run was committed: the rows are removed, and wait no more, even if
+            the table is dropped.
     """
 
     run_id: str
@@ -53,6 +55,7 @@ class Waiting:
     types: str
     n_rows: int | None = None
     taken_by: str | None = None
+    settled: bool = False
 
 
 class Backlog:
@@ -73,14 +76,14 @@ class Backlog:
         """The rows that still wait, given the committed runs. Raises ConfigError if they were
         encrypted with another key."""
         found = [entry for entry in self._entries() if entry.n_rows is not None]
-        found = [entry for entry in found if entry.taken_by not in runs]
+        found = [entry for entry in found if not entry.settled and entry.taken_by not in runs]
         if any(entry.key_check != derive_key_check(self._key) for entry in found):
             raise ConfigError([Problem("release.backlog", "it was written with another key")])
         return found
 
     def rows(self, entries: Iterable[Waiting]) -> list[DataFrame]:
         """The rows of each entry, with the column names of their source. Raises StorageError if
-        some are gone."""
+        some are gone, InputError if all of an entry are."""
         return [self._rows(entry) for entry in entries]
 
     def add(self, run_id: str, source: Source) -> None:
@@ -123,10 +126,21 @@ class Backlog:
         for entry in self._entries():
             if entry.n_rows is None:
                 self._storage.delete(self._folder(entry.run_id))
-            elif entry.taken_by in runs:
+            elif entry.settled or entry.taken_by in runs:
+                if not entry.settled:
+                    self._write(replace(entry, settled=True))
                 self._storage.delete(f"{self._folder(entry.run_id)}/rows")
 
     def _rows(self, entry: Waiting) -> DataFrame:
+        folder = self._folder(entry.run_id)
+        if not self._storage.exists(f"{folder}/rows"):
+            taken_by = entry.taken_by
+            why = "" if taken_by is None else f": run {taken_by} took them, which the table lacks"
+            raise InputError(
+                f"release.backlog: the rows that run {entry.run_id} left are not there{why}; if "
+                "they are to be released, do it by another run id, from their source; remove "
+                f"{folder}"
+            )
         key, n = derive_entry_key(self._key, entry.run_id), self._count(entry)
         if n != entry.n_rows:
             raise StorageError(

@@ -207,6 +207,16 @@ def waits(
         result = _describe_done(spark, records, target, left.taken_by or "")
         note = f"published by run {left.taken_by}"
         return replace(result, run_id=run_id, waited=True, notes=(note, *result.notes))
+    if left is not None and left.settled:
+        raise ConfigError(
+            [
+                Problem(
+                    "release.run_id",
+                    f"run {left.taken_by} published the rows of run {run_id} to a table that is "
+                    "not there any more; choose another run id",
+                )
+            ]
+        )
     return ReleaseResult(
         run_id=run_id,
         outcome="waiting" if why else "done",
