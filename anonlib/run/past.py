@@ -191,8 +191,10 @@ def _mismatches(table: StructType, schema: Schema) -> Iterator[str]:
 def _other_trees(target: Target, schema: Schema) -> Iterator[str]:
     """Compares hierarchies with the table's. Released nodes are names, and released shares carry
     the numbers of nodes: in another hierarchy both mean something else."""
-    newest = next(iter(target.commits()), None)
-    there = {} if newest is None else json.loads(newest.text).get("hierarchies", {})
+    try:
+        there = json.loads(target.newest_manifest())["hierarchies"]
+    except (ValueError, KeyError, TypeError):
+        there = {}
     for name, ours in schema.hierarchies.items():
         old_tree = there.get(name, {"names": [], "parents": []})
         known = zip(old_tree["names"], ours.names, strict=False)
