@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import StructType
+from pyspark.sql.types import StructField, StructType
 
 from anonlib import registry
 from anonlib.auditing import AuditReport
@@ -128,6 +128,7 @@ def look_back(
     promise = make_promise(config, source.schema)
     records = Storage(source.raw.sparkSession, config.record_path)
     if mode == "overwrite":
+        target.require_constraints(_columns(source.schema))
         if not config.release.acknowledge_overwrite:
             _require_others(target, source, ledger)
         return PriorRelease(notes=tuple(describe_change(promise, target, records)))
@@ -176,9 +177,17 @@ def _read_target(partition_by: tuple[str, ...], target: Target, schema: Schema) 
     return table.toDF(*[ids[name] for name in table.columns])
 
 
+def _columns(schema: Schema) -> StructType:
+    """The columns of a release, as the table has them."""
+    found = [StructField(c.name, spark_type(c.released_type)) for c in schema.released]
+    return StructType(found)
+
+
 def _mismatches(table: StructType, schema: Schema) -> Iterator[str]:
-    there = {field.name: field.dataType.simpleString() for field in table.fields}
-    ours = {c.name: spark_type(c.released_type).simpleString() for c in schema.released}
+    there, ours = (
+        {field.name: field.dataType.simpleString() for field in columns}
+        for columns in (table, _columns(schema))
+    )
     for name in sorted({*there} | {*ours}):
         if name not in there:
             yield f"it lacks column {name}"

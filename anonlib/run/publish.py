@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote
 
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_type
@@ -522,6 +523,21 @@ class Target:
             if n:
                 text = f"the table's constraint {name} does not hold in {n} rows; change it, or"
                 raise InputError(f"release.path: {text} release to another table")
+
+    def require_constraints(self, columns: StructType) -> None:
+        """Raises InputError if the table demands something that can't be asked of rows of these
+        columns, such as of a column that they lack."""
+        constraints = read_constraints(self._spark, self._snapshot, of_columns=False)
+        rows = self._spark.createDataFrame([], columns)
+        for name, condition in constraints.items():
+            try:
+                rows.select(F.expr(condition))
+            except AnalysisException:
+                raise InputError(
+                    f"release.path: the table's constraint {name} can't be asked of the release: "
+                    "it names a column that this lacks, or has with another type; drop it (ALTER "
+                    f"TABLE ... DROP CONSTRAINT {name}), or release to another table"
+                ) from None
 
     def _operation(self, text: str) -> Any:
         by = self._release.partition_by

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from pyspark.sql import SparkSession
 
+import anonlib
 from anonlib.run import publish, staging, steps
 from tests.spark.support import Shell, left, settings, start_from, write_people
 
@@ -138,3 +139,22 @@ def test_rows_that_break_a_constraint_of_the_table(
     assert said.code == 2, said.error
     assert "release.path: the table's constraint low does not hold in 60 rows" in said.error
     assert {path.name for path in target.glob("*.parquet")} == files
+
+
+def test_a_constraint_of_a_column_that_the_release_lacks(
+    shell: Shell, spark: SparkSession, started: Path
+) -> None:
+    """Said before the source is scanned, and by a check."""
+    target = settings(started)["release"]["path"]
+    spark.sql(f"ALTER TABLE delta.`{target}` ADD CONSTRAINT low CHECK (wage > 0 OR city > '')")
+    release = {"mode": "overwrite", "acknowledge_overwrite": True}
+    other = settings(started, attributes={"city": {"role": "drop"}}, release=release)
+    said = shell.release(other)
+    assert said.code == 2, said.error
+    assert "release.path: the table's constraint low can't be asked of the release" in said.error
+    assert "(ALTER TABLE ... DROP CONSTRAINT low)" in said.error
+    assert "anonymize" not in said.err
+    assert "constraint low" in anonlib.check(other).obstacles[0]
+    spark.sql(f"ALTER TABLE delta.`{target}` DROP CONSTRAINT low")
+    spark.sql(f"ALTER TABLE delta.`{target}` ADD CONSTRAINT low CHECK (wage > 0)")
+    assert shell.release(other).code == 0
