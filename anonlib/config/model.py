@@ -344,8 +344,8 @@ class ReleaseSection(Section):
     )
     acknowledge_overwrite: bool = Field(
         False,
-        description="overwrite: accept persons who are in the old version too; anyone with a copy "
-        "of it can intersect the two",
+        description="overwrite, or anew where the ledger has a table that is gone: accept persons "
+        "who are in the old version too; anyone with a copy of it can intersect the two",
     )
     record: str | None = Field(
         None,

@@ -160,19 +160,26 @@ def _describe_published(
 
 
 def require_own_record(spark: SparkSession, records: str, target: Target, run_id: str) -> None:
-    """Raises ConfigError if the run's private record in the folder `records` belongs to another
-    table."""
+    """Raises ConfigError if the private record in the folder `records` of a run that the target
+    does not know belongs to another table: by its path, or since its run was published."""
     kept = read_record(spark, records, run_id)
-    if kept is not None and kept.get("table") != bare(target.path):
-        raise ConfigError(
-            [
-                Problem(
-                    "release.run_id",
-                    f"{record_path(spark, records, run_id)} is the record of another table's run; "
-                    "choose another run id, or another `release.record`",
-                )
-            ]
-        )
+    if kept is None:
+        return
+    if kept.get("table") != bare(target.path):
+        whose = "another table's run"
+    elif kept.get("outcome") == "published":
+        whose = "a run that published to a table that is not there any more"
+    else:
+        return
+    raise ConfigError(
+        [
+            Problem(
+                "release.run_id",
+                f"{record_path(spark, records, run_id)} is the record of {whose}; choose another "
+                "run id, or another `release.record`",
+            )
+        ]
+    )
 
 
 def read_record(spark: SparkSession, records: str, run_id: str) -> dict[str, Any] | None:

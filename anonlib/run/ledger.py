@@ -86,15 +86,28 @@ class Ledger:
         if len(entries) < len(runs):
             n = len(runs) - len(entries)
             return f"the ledger lacks {n} of the {len(runs)} runs that published here"
+        if (reason := self.doubt(runs, schema)) is not None:
+            return reason
+        if not self.knows(runs, digest):
+            return "the table holds rows that are not in the ledger"
+        return None
+
+    def doubt(self, runs: Iterable[str], schema: Schema) -> str | None:
+        """Why persons of these runs' entries may not be recognised; None if all will be."""
+        entries = self.entries(runs)
         if any(entry.key_check != derive_key_check(self._key) for entry in entries):
             return "the ledger was written with another key"
         if any(entry.persons != self._persons(schema) for entry in entries):
             return "the ledger knows persons by other columns, or by columns of other types"
         if any(entry.unnamed for entry in entries):
             return "rows that were released before name no person"
-        if not self.knows(runs, digest):
-            return "the table holds rows that are not in the ledger"
         return None
+
+    def list_runs(self) -> frozenset[str]:
+        """The runs with a complete entry of this table, whether or not they were committed."""
+        names = self._storage.listed(self._storage.root)
+        runs = {name.removeprefix("run-") for name in names if name.startswith("run-")}
+        return frozenset(entry.run_id for entry in self.entries(runs))
 
     def knows(self, runs: Iterable[str], digest: Digest) -> bool:
         """Whether one of these runs left a table with exactly these rows."""

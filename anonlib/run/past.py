@@ -116,7 +116,8 @@ def look_back(
     """Checks this run against the releases before it.
 
     Cost of a batch: a pass over the target, unless its rows are known (`find_published_audit`),
-    and with a ledger one over the columns that identify persons.
+    and with a ledger one over the columns that identify persons; also of a new table, if the ledger
+    knows of another one here.
 
     Raises:
         InputError: This batch does not fit the target.
@@ -124,6 +125,8 @@ def look_back(
     """
     mode = config.release.mode
     if target.version < 0 or mode == "error":
+        if target.version < 0 and ledger is not None and not config.release.acknowledge_overwrite:
+            _require_new(target, source, ledger, config.release.run_id)
         return PriorRelease()
     promise = make_promise(config, source.schema)
     records = Storage(source.raw.sparkSession, config.record_path)
@@ -250,10 +253,7 @@ def _require_others(target: Target, source: Source, ledger: Ledger | None) -> No
     else:
         there = digest_table(target.published())
         reason = ledger.gap(target.runs(), there, source.schema) or ""
-        if not reason:
-            n, unnamed = ledger.returning(source, target.runs())
-            reason = f"{n} persons of the source are in it" if n else ""
-            reason = reason or ("rows of the source do not say whose they are" if unnamed else "")
+        reason = reason or _overlap(ledger, target.runs(), source)
     if reason:
         raise ConfigError(
             [
@@ -264,6 +264,36 @@ def _require_others(target: Target, source: Source, ledger: Ledger | None) -> No
                 )
             ]
         )
+
+
+def _require_new(target: Target, source: Source, ledger: Ledger, run_id: str | None) -> None:
+    """Raises ConfigError unless it is certain that no person was in a table that was here before.
+    No log says which runs of the ledger were committed to it, so all count; an earlier attempt of
+    this run does not."""
+    runs = ledger.list_runs() - {run_id}
+    if not runs:
+        return
+    reason = ledger.doubt(runs, source.schema) or _overlap(ledger, runs, source)
+    if reason:
+        raise ConfigError(
+            [
+                Problem(
+                    "release.acknowledge_overwrite",
+                    f"no table is at {target.path}, but the ledger has one that was there, or that "
+                    f"a run was about to publish, and {reason}: anyone who kept it can find "
+                    "persons by comparing it with the new one; set this to true to release them "
+                    "all the same; a run that failed goes on by its own run id",
+                )
+            ]
+        )
+
+
+def _overlap(ledger: Ledger, runs: frozenset[str], source: Source) -> str:
+    """What persons, or possible persons, of these runs the source has; empty without any."""
+    n, unnamed = ledger.returning(source, runs)
+    if n:
+        return f"{n} persons of the source are in it"
+    return "rows of the source do not say whose they are" if unnamed else ""
 
 
 def require_whole(n_there: int, n_added: int, n_audited: int) -> None:

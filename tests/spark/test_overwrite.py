@@ -1,6 +1,7 @@
 """A release in place of another: who must agree, and what is left of the old one."""
 
 import json
+import shutil
 import signal
 from collections.abc import Callable
 from pathlib import Path
@@ -9,10 +10,11 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+import anonlib
 from anonlib import pipeline
 from anonlib.config.reading import parse
 from anonlib.errors import StorageError
-from anonlib.run import steps
+from anonlib.run import publish, steps
 from anonlib.spark.storage import Storage
 from tests.spark.support import (
     Shell,
@@ -45,7 +47,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def started(shell: Shell, place: Path) -> Path:
     """The folder of a table of 30 persons."""
-    start_from(shell, place, config(place, batch(0, 30), "error"))
+    start_from(shell, place, config(place, batch(0, 30), "error"), "--run-id", "one")
     return place
 
 
@@ -59,6 +61,34 @@ def test_acknowledged_unless_nobody_comes_again(shell: Shell, started: Path) -> 
     # Those of the version that is gone were released all the same.
     refused(shell.release(config(started, batch(0, 30), "overwrite")), 2, "30 persons")
     assert shell.release(config(started, batch(0, 30), "overwrite"), *ACCEPTED).code == 0
+
+
+def test_a_table_that_was_dropped_was_released(
+    shell: Shell, spark: SparkSession, started: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The ledger knows its persons; which of its runs were committed, no log says any more."""
+    shutil.rmtree(started / "out" / "table")
+    forget_cached(spark)
+    where = "release.acknowledge_overwrite: no table is at "
+    for mode in ("error", "overwrite"):
+        again = config(started, batch(28, 30), mode)
+        refused(shell.release(again), 2, where, "2 persons of the source are in it")
+        assert anonlib.check(again).obstacles[0].startswith(where)
+    gone = "is the record of a run that published to a table that is not there any more"
+    refused(shell.release(again, "--run-id", "one", *ACCEPTED), 2, "release.run_id: ", gone)
+    monkeypatch.setenv("ANONLIB_LEDGER_KEY", KEY + "2")
+    refused(shell.release(again), 2, where, "the ledger was written with another key")
+    monkeypatch.setenv("ANONLIB_LEDGER_KEY", KEY)
+    new = config(started, batch(30, 30), "error")
+    with monkeypatch.context() as patch:
+        patch.setattr(publish.Target, "publish", stop)
+        assert shell.release(new, "--run-id", "two").code == 1
+    refused(shell.release(new), 2, where, "30 persons of the source are in it")
+    assert shell.release(new, "--run-id", "two").code == 0
+
+
+def stop(*args: object) -> None:
+    raise StorageError("stopped")
 
 
 def test_a_table_that_only_grows_is_not_replaced(
