@@ -16,6 +16,7 @@ from pyspark.sql import functions as F
 from anonlib.config.keys import derive_key_check
 from anonlib.config.model import Config
 from anonlib.config.resolve import find_unacknowledged
+from anonlib.config.summary import bare
 from anonlib.errors import ConfigError, InputError, Problem, StorageError, run_sanitized
 from anonlib.local.table_digest import Digest
 from anonlib.source import Source
@@ -83,6 +84,12 @@ class Ledger:
     def gap(self, runs: frozenset[str], digest: Digest, schema: Schema) -> str | None:
         """Why persons of the table's runs may not be recognised; None if all will be."""
         entries = self.entries(runs)
+        if paths := self.other_paths(runs):
+            return (
+                f"the ledger has runs of this table under another path, {', '.join(paths)}: it was "
+                "moved, or is reached by a link; name it by that path, since the ledger finds no "
+                "person by this one"
+            )
         if len(entries) < len(runs):
             n = len(runs) - len(entries)
             return f"the ledger lacks {n} of the {len(runs)} runs that published here"
@@ -102,6 +109,12 @@ class Ledger:
         if any(entry.unnamed for entry in entries):
             return "rows that were released before name no person"
         return None
+
+    def other_paths(self, runs: Iterable[str]) -> list[str]:
+        """The paths of the tables, other than this one, that the entries of these runs name."""
+        found = [self._read(run_id, any_table=True) for run_id in runs]
+        tables = {entry.table for entry in found if entry is not None}
+        return sorted(map(bare, tables - {self._table}))
 
     def list_runs(self) -> frozenset[str]:
         """The runs with a complete entry of this table, whether or not they were committed."""

@@ -237,7 +237,9 @@ def _require_counted(
 
 def _returning(source: Source, target: Target, ledger: Ledger, gap: str | None) -> Iterator[str]:
     if gap is not None:
-        yield f"{gap}; set this to true to append although persons may have been released before"
+        accepts = "set this to true to append although persons may have been released before"
+        # To accept them is no way around a path: the ledger would never find anybody again.
+        yield gap if ledger.other_paths(target.runs()) else f"{gap}; {accepts}"
         return
     n, unnamed = ledger.returning(source, target.runs())
     if n:

@@ -151,6 +151,16 @@ def test_persons_that_can_not_be_recognised(
     refused(shell.release(other), 2, "the batch has no column city")
 
 
+def test_a_table_that_is_reached_by_a_link(shell: Shell, started: Path) -> None:
+    """The ledger knows it by another path, and says so: no word of accepting who returns."""
+    for name in ("table", "table.private"):
+        (started / "out" / f"linked{name[5:]}").symlink_to(started / "out" / name)
+    linked = {"path": str(started / "out" / "linked")}
+    said = shell.release(config(started, batch(20, 19), release=linked))
+    refused(said, 2, "the ledger has runs of this table under another path, file:", "out/table: it")
+    assert "set this to true" not in said.error
+
+
 def test_rows_of_others(shell: Shell, spark: SparkSession, started: Path) -> None:
     """Rows that somebody else added are audited, and their persons are not known."""
     path = str(started / "out" / "table")

@@ -76,6 +76,7 @@ def test_entries_of_runs_that_were_committed(store: Far) -> None:
     [
         ([ONE, TWO], None),
         ([ONE], "the ledger lacks 1 of the 2 runs that published here"),
+        ([ONE, replace(TWO, table="linked")], "the ledger has runs of this table under another p"),
         ([ONE, replace(TWO, key_check="x")], "the ledger was written with another key"),
         ([replace(ONE, persons=(("mail", "string"),)), TWO], "the ledger knows persons by other"),
         ([replace(ONE, persons=(("name", "bigint"),)), TWO], "the ledger knows persons by other"),
@@ -98,6 +99,19 @@ def test_columns_that_identify_persons(store: Far) -> None:
     assert ledger(fold=True)._persons(SCHEMA) == (("name", FOLDED),)
     by_unit = (("born", "int64"), ("mail", FOLDED))
     assert ledger(person=False)._persons(SCHEMA) == by_unit
+
+
+def test_runs_of_a_table_that_was_moved_or_is_gone(store: Far) -> None:
+    """By the paths that the entries name, without passwords; and all that have a whole entry."""
+    moved = replace(TWO, table="s3a://user:secret@bucket/old")
+    put(store, ONE, moved, replace(ONE, run_id="half", n_tokens=None))
+    store.files[f"{Far.root}/notes"] = "x"
+    made = ledger()
+    assert made.other_paths(["one", "half", "three"]) == []
+    assert made.other_paths(RUNS) == ["s3a://…@bucket/old"]
+    assert made.list_runs() == {"one"}
+    put(store, TWO)
+    assert ledger().list_runs() == {"one", "two"}
 
 
 CHECK = "no rare combinations with note"
