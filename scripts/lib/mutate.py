@@ -44,7 +44,7 @@ TESTS: dict[str, tuple[str, str]] = {
     ),
     "anonlib/run/verify.py": ("unit/test_verify", "test_tokens test_append test_partition_steps"),
     "anonlib/run/publish.py": (
-        "unit/test_target",
+        "unit/test_target unit/test_versions",
         "test_target_changes test_publish test_kill",
     ),
     "anonlib/spark/lease.py": (
