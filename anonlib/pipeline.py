@@ -46,6 +46,7 @@ from anonlib.progress import Progress
 from anonlib.run.account import require_words, spell_path
 from anonlib.run.backlog import can_wait
 from anonlib.run.block_plan import refuse_inexact
+from anonlib.run.completion import complete_last, is_owed, record_path
 from anonlib.run.endings import (
     finish,
     require_own_record,
@@ -61,7 +62,6 @@ from anonlib.run.purge import is_registered
 from anonlib.run.result import CheckResult, ColumnPlan, ReleaseResult
 from anonlib.run.run_table import Accounting, keep_account, table_of_runs
 from anonlib.run.scan import Scan, require_readable, scan
-from anonlib.run.settlement import complete_last, is_owed, record_path
 from anonlib.run.steps import Run, keep
 from anonlib.run.verify import audit_published
 from anonlib.source import Source, open_source

@@ -22,11 +22,11 @@ from anonlib.errors import (
     describe_unexpected,
 )
 from anonlib.run.backlog import Backlog
+from anonlib.run.completion import complete_last, read_ahead, record_path
 from anonlib.run.past import Past
 from anonlib.run.publish import Target, manifest_path
 from anonlib.run.purge import register
 from anonlib.run.result import ReleaseResult
-from anonlib.run.settlement import complete_last, read_ahead, record_path
 from anonlib.source import find_version
 from anonlib.spark.lease import lease
 from anonlib.spark.storage import Storage

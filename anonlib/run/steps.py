@@ -21,6 +21,7 @@ from anonlib.measure import Findings
 from anonlib.measure.fidelity.overview import Overview
 from anonlib.progress import Progress
 from anonlib.run.account import Account
+from anonlib.run.completion import record_path, write_ahead, write_manifest
 from anonlib.run.evaluate import case_of, write_metrics
 from anonlib.run.past import Past, PriorRelease
 from anonlib.run.plan import Outcome, Plan
@@ -30,7 +31,6 @@ from anonlib.run.purge import purge, register
 from anonlib.run.records import manifest, record
 from anonlib.run.result import Ending, ReleaseResult
 from anonlib.run.scan import Scan
-from anonlib.run.settlement import record_path, write_ahead, write_manifest
 from anonlib.run.staging import Place, Staging, stage_release
 from anonlib.run.suppression import find_least_cost
 from anonlib.run.verify import (
