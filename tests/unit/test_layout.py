@@ -62,6 +62,7 @@ READS_PATHS = {
     "anonlib.source": "the paths of users, who may mean patterns",
     "anonlib.source.contract": "the same, and files as they were listed, with patterns turned off",
     "anonlib.source.profile": "the paths of users",
+    "anonlib.source.columnar": "the paths of users",
     "anonlib.pipeline": "Delta tables, whose paths are no patterns",
     "anonlib.run.publish": "Delta tables",
     "anonlib.spark.own_files": "it is that function",
