@@ -120,17 +120,15 @@ def tell_published(target: Target, run_id: str) -> Iterator[None]:
             raise
         where = f"version {version} of {target.path}" if version >= 0 else target.path
         text = (
-            f"{_what_happened(error)}. The release is published all the same ({where}); only its "
-            "manifest, record, name in the catalog or clean-up may be missing. Release again with "
-            f"`--run-id {run_id}`"
+            f"the release is published all the same ({where}); only its manifest, record, name in "
+            f"the catalog or clean-up may be missing. Release again with `--run-id {run_id}`"
         )
-        interrupted = isinstance(error, KeyboardInterrupt)
-        raise (KeyboardInterrupt if interrupted else PublishedError)(text) from error
+        if isinstance(error, KeyboardInterrupt):
+            raise KeyboardInterrupt(f"interrupted: {text}") from error
+        raise PublishedError(f"{_what_happened(error)}; {text}") from error
 
 
-def _what_happened(error: BaseException) -> str:
-    if isinstance(error, KeyboardInterrupt):
-        return "interrupted"
+def _what_happened(error: Exception) -> str:
     if isinstance(error, AnonlibError):
         return str(error)
     return describe_unexpected(error, "ANONLIB_DEBUG=1 in the environment shows it")

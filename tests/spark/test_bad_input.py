@@ -341,7 +341,7 @@ def test_interrupted_after_the_commit(shell: Shell, tmp_path: Path, *, late: boo
             patch.setattr(steps, "register", stop)
         said = shell.release(config, hooks={} if late else {"publish ended": stop})
     assert said.code == 1
-    assert said.error.startswith("interrupted. The release is published all the same (version 0 ")
+    assert said.error.startswith("interrupted: the release is published all the same (version 0 ")
     assert "--run-id r1" in said.error
     assert shell.release(config).code == 0
     assert left(tmp_path / "out") == {"table", "table.private"}
