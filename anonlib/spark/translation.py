@@ -36,6 +36,8 @@ _KNOWN: tuple[tuple[str, type[AnonlibError], str], ...] = (
         (
             r"Python worker exited|Python worker failed to connect|exceeding \w+ memory"
             r"|memory limits|container OOM|exit (code|status):? 137"
+            # The one that begins workers is dead.
+            r"|IOException: (Stream closed|Broken pipe)[\s\S]{0,2000}spark\.api\.python\."
         ),
         StorageError,
         (

@@ -57,9 +57,11 @@ def machine(random: Random) -> Fault:
 
 
 def worker(random: Random) -> Fault:
-    """kill -9 of a Python worker, or of all of them."""
+    """kill -9 of a Python worker, or of all of them, with the process that begins them: a session
+    that retries no task may fail once more for want of it."""
     n = random.choice([1, 99])
-    return Fault(f"{n}", lambda s, d: d.kill(sorted(d.below(WORKER), reverse=True)[:n]))
+    strike = lambda scene, driver: driver.kill(sorted(driver.below(WORKER), reverse=True)[:n])
+    return Fault(f"{n}", strike, kills=n > 1)
 
 
 def executor(random: Random) -> Fault:

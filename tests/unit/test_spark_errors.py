@@ -61,6 +61,10 @@ ABORTED = "Job aborted due to stage failure: Task 0 in stage 2.0 failed 4 times:
 VALUES = "org.apache.spark.SparkRuntimeException"
 MALFORMED = "[MALFORMED_RECORD_IN_PARSING.WITHOUT_SUGGESTION] Malformed. SQLSTATE: 22023"
 CRASHED = "Python worker exited unexpectedly (crashed)."
+FACTORY = (
+    "\n\tat java.base/java.lang.ProcessBuilder$NullOutputStream.write(ProcessBuilder.java:445)"
+    "\n\tat org.apache.spark.api.python.PythonWorkerFactory.createThroughDaemon(Python.scala:1)"
+)
 
 
 @pytest.mark.parametrize(
@@ -68,6 +72,14 @@ CRASHED = "Python worker exited unexpectedly (crashed)."
     [
         (
             [(SPARK, ABORTED + CRASHED), (SPARK, CRASHED), ("java.io.EOFException", None)],
+            StorageError,
+            "a Python worker or an executor died",
+        ),
+        (
+            [
+                (SPARK, ABORTED + f"java.io.IOException: Stream closed{FACTORY}"),
+                ("java.io.IOException", "Stream closed"),
+            ],
             StorageError,
             "a Python worker or an executor died",
         ),
