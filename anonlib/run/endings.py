@@ -120,12 +120,12 @@ def tell_published(target: Target, run_id: str) -> Iterator[None]:
             raise
         where = f"version {version} of {target.path}" if version >= 0 else target.path
         text = (
-            f"the release is published all the same ({where}); only its manifest, record, name in "
-            f"the catalog or clean-up may be missing. Release again with `--run-id {run_id}`"
+            f"release is published all the same ({where}); only its manifest, record, name in the "
+            f"catalog or clean-up may be missing. Release again with `--run-id {run_id}`"
         )
         if isinstance(error, KeyboardInterrupt):
-            raise KeyboardInterrupt(f"interrupted: {text}") from error
-        raise PublishedError(f"{_what_happened(error)}; {text}") from error
+            raise KeyboardInterrupt(f"interrupted: the {text}") from error
+        raise PublishedError(f"{_what_happened(error)}. The {text}") from error
 
 
 def _what_happened(error: Exception) -> str:

@@ -444,7 +444,7 @@ def test_what_fails_after_the_commit(
         patch.setattr(steps, what, fail)
         said = shell.release(config, "--run-id", "monday")
     assert said.code == 1
-    assert said.error.startswith("error: path p: no space left on the disk; the release is publ")
+    assert said.error.startswith("error: path p: no space left on the disk. The release is publ")
     assert "(version 0 of " in said.error
     assert "Release again with `--run-id monday`" in said.error
     assert shell.release(config, "--run-id", "monday").code == 0

@@ -156,9 +156,9 @@ class Published:
 
 #: What ends a run -> what is said of it first, if the run had published.
 ENDINGS = [
-    (StorageError("full"), "full; "),
-    (BusyError("taken"), "taken; "),
-    (KeyboardInterrupt(), "interrupted: "),
+    (StorageError("full"), "full. The release "),
+    (BusyError("taken"), "taken. The release "),
+    (KeyboardInterrupt(), "interrupted: the release "),
     (ConnectionRefusedError(111, "HUSH"), JVM_LOST),
     (ValueError("HUSH"), "unexpected ValueError; its text is held back"),
 ]
@@ -176,7 +176,7 @@ def test_what_is_said_of_a_commit(error: BaseException, first: str, version: int
     said = str(caught.value)
     assert said.startswith(first)
     where = "version 3 of /data/out" if version == 3 else "/data/out"
-    assert f"the release is published all the same ({where}); only its" in said
+    assert f"release is published all the same ({where}); only its" in said
     assert "`--run-id r1`" in said
     assert "HUSH" not in said
     kind = KeyboardInterrupt if isinstance(error, KeyboardInterrupt) else PublishedError
