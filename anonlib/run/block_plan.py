@@ -22,7 +22,16 @@ from anonlib.local.table_digest import Digest
 from anonlib.partition import Cut, Plane, Sample
 from anonlib.partition.chain import grow
 from anonlib.partition.cuts import Cuts
-from anonlib.partition.repair import BlockCounts, Demands, Leaves, find_centers, one_demand, repair
+from anonlib.partition.repair import (
+    BlockCounts,
+    Deal,
+    Demands,
+    Leaves,
+    deal_one_each,
+    find_centers,
+    one_demand,
+    repair,
+)
 from anonlib.partition.settlement import Owners
 from anonlib.partition.units import BLOCKS_PER_UNIT, IN_TASK, find_heavy, group_leaves
 from anonlib.privacy import build_models
@@ -59,21 +68,13 @@ BLOCKS_PER_FILE, UNITS_PER_FILE = 4, 2
 @dataclass(frozen=True, kw_only=True)
 class BlockPlan(Plan):
     """Deals rows to blocks. A row whose tuple is `heavy` goes to that tuple's leaf; `cuts` send
-    other rows from the root of their controller to a leaf. The block is `first[leaf]` plus a hash
-    modulo `buckets[leaf]`.
+    other rows from the root of their controller to a leaf. `deal` makes blocks of leaves.
 
     Attributes:
         features: What cuts look at.
         cuts: The forest.
         heavy: Hash of a tuple -> its leaf.
-        first: int64[leaves]. The first block of each leaf.
-        buckets: int64[leaves]. The blocks that a leaf is dealt to.
-        sizes: int64[blocks]. Rows of each block, by which blocks are dealt out to tasks: counted,
-            or estimated for those of a leaf that is dealt to several.
-        n_merged: Leaves that were merged with others.
-        largest: Rows of the largest leaf.
-        spread: Leaves of heavy tuples that are alone in their blocks. However their rows are
-            dealt, the tuple itself is released.
+        deal: The blocks of the leaves. By their sizes they are dealt out to tasks.
         units: int64[blocks]. The unit of each block, if blocks were not counted: tasks get whole
             units, count their blocks, and merge those that fail the models within their unit. None
             if blocks were counted and hold the models.
@@ -82,17 +83,12 @@ class BlockPlan(Plan):
     features: tuple[CutFeature, ...]
     cuts: Cuts
     heavy: Mapping[int, int]
-    first: Ints
-    buckets: Ints
-    sizes: Ints
-    n_merged: int = 0
-    largest: int = 0
-    spread: tuple[int, ...] = ()
+    deal: Deal
     units: Ints | None = None
 
     @property
     def n_blocks(self) -> int:
-        return int(max(self.first + self.buckets, default=0))
+        return int(max(self.deal.first + self.deal.buckets, default=0))
 
     @property
     def most_files(self) -> int:
@@ -134,7 +130,7 @@ class BlockPlan(Plan):
         """int64[blocks]. The task of each block: dealt by size, in an order that nobody knows,
         since readers may see which rows a task wrote."""
         unit = np.arange(self.n_blocks) if self.units is None else self.units
-        sizes = np.bincount(unit, self.sizes, self._n_parts).astype(np.int64)
+        sizes = np.bincount(unit, self.deal.sizes, self._n_parts).astype(np.int64)
         random, task = np.random.default_rng(), np.empty(len(sizes), np.int64)
         order = random.permutation(len(sizes))
         task[order] = random.permutation(n_tasks)[deal_out(sizes[order], n_tasks)]
@@ -188,8 +184,8 @@ class BlockPlan(Plan):
             "n_heavy_tuples": len(self.heavy),
             "controllers": None if self.owners is None else self.owners.to_dict(),
             "n_blocks": self.n_blocks,
-            "n_merged": self.n_merged,
-            "largest_leaf": self.largest,
+            "n_merged": self.deal.n_merged,
+            "largest_leaf": self.deal.largest,
         }
 
 
@@ -231,13 +227,10 @@ def plan_blocks(
         features=features,
         cuts=cuts,
         heavy=heavy,
-        first=np.arange(n_leaves),
-        buckets=np.ones(n_leaves, np.int64),
-        sizes=np.zeros(n_leaves, np.int64),
+        deal=replace(deal_one_each(n_leaves), largest=int(n_rows.max())),
         n_rows=scan.n_rows if owners is None else int(n_rows[owners.owner >= 0].sum()),
         values=scan.values if owners is None else owners.values,
         split_by=_split_by(tree.tree.cuts, scan),
-        largest=int(n_rows.max()),
     )
     if n_leaves == 1:
         return draft  # the table holds the models as a whole
@@ -247,7 +240,8 @@ def plan_blocks(
     plain = not schema.joint and not any(model.looks_at == "counts" for model in models)
     if small and plain and owners is None and not count:
         units = group_leaves(cuts, sizes, BLOCKS_PER_UNIT * bound)
-        return replace(draft, sizes=sizes, largest=int(sizes.max()), units=units)
+        deal = replace(draft.deal, sizes=sizes, largest=int(sizes.max()))
+        return replace(draft, deal=deal, units=units)
     max_rows = None if any(step.max_block_rows for step in steps) else bound
     return _repair(draft, sample, root, leaf, BlockCounter(rows, schema, task), max_rows)
 
@@ -278,11 +272,11 @@ def _repair(
     leaves = Leaves(draft.cuts, owner, centers, tuple(draft.heavy.values()))
     deal = repair(
         leaves,
-        lambda deal: counter.count(replace(draft, **vars(deal))),
+        lambda deal: counter.count(replace(draft, deal=deal)),
         lambda owner: counter.demands(draft, owner),
         max_rows,
     )
-    return replace(draft, **vars(deal))
+    return replace(draft, deal=deal)
 
 
 @dataclass(frozen=True)
@@ -346,10 +340,10 @@ def with_blocks(rows: DataFrame, schema: Schema, plan: BlockPlan) -> DataFrame:
         leaf = F.when(own >= 0, own).otherwise(leaf)
         # Its rows may agree in all columns: nothing of theirs tells them apart.
         spread = F.xxhash64(deal, F.monotonically_increasing_id())
-        deal = F.when(leaf.isin(*plan.spread), spread).otherwise(deal)
-    block = at(plan.first, leaf)
-    if plan.buckets.max() > 1:
-        block = block + F.pmod(deal, at(plan.buckets, leaf))
+        deal = F.when(leaf.isin(*plan.deal.spread), spread).otherwise(deal)
+    block = at(plan.deal.first, leaf)
+    if plan.deal.buckets.max() > 1:
+        block = block + F.pmod(deal, at(plan.deal.buckets, leaf))
     return rows.withColumn(BLOCK, block.cast("int")).drop(LEAF, DEAL)
 
 

@@ -136,9 +136,9 @@ def test_a_repeated_tuple_is_dealt_out(spark: SparkSession, tmp_path: Path) -> N
     planned = block_plan.plan_blocks(
         rows, source.schema, scanned, parsed.partition, parsed.attributes, 0, task, count=True
     )
-    assert planned.largest >= 2700
+    assert planned.deal.largest >= 2700
     assert len(planned.heavy) == 1
-    assert planned.buckets.max() >= 20
+    assert planned.deal.buckets.max() >= 20
     sizes = block_plan.with_blocks(rows, source.schema, planned).groupBy(BLOCK).count()
     largest = sizes.agg(F.max("count")).collect()[0][0]
     assert largest <= block_plan.IN_TASK * 100

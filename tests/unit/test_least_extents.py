@@ -15,6 +15,7 @@ from anonlib.local.table_digest import Digest
 from anonlib.loss import Metric, ReleasedBlock, list_metrics
 from anonlib.loss.ncp import penalties
 from anonlib.partition.cuts import no_cuts
+from anonlib.partition.repair import deal_one_each
 from anonlib.partition.settlement import Owners
 from anonlib.recode import Cells, Domain
 from anonlib.run.block_plan import BlockPlan
@@ -194,9 +195,7 @@ def test_rows_of_suppressed_controllers_have_lost_all() -> None:
         features=(),
         cuts=no_cuts(0, 2),
         heavy={},
-        first=np.zeros(2, np.int64),
-        buckets=np.ones(2, np.int64),
-        sizes=rows,
+        deal=deal_one_each(2),
     )
     task: Any = SimpleNamespace(metrics=metrics, encodings=(), counters=())
     schema: Any = None  # no encoding has a column

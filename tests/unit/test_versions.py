@@ -1,4 +1,5 @@
-"""Which version of a table is a run's: what a purge commits after it, what others commit."""
+"""Which versions of a table are a run's: what a purge commits after it, what others commit, what a
+RESTORE takes back."""
 
 import json
 from contextlib import nullcontext
@@ -8,12 +9,82 @@ import pytest
 
 from anonlib.errors import BusyError
 from anonlib.run.publish import APP, RETENTION, Commit, Target, mark_purge
+from anonlib.run.testimony import choose_manifest
 from tests.unit import test_target
 from tests.unit.test_target import ROOT, Log, Snapshot, Store, history, target
 
 store, log, no_columns = test_target.store, test_target.log, test_target.no_columns
 
 MANIFEST = json.dumps({"run_id": "one", "é": 0.1}, indent=2, ensure_ascii=False)
+
+
+def test_commits(store: Store, log: Log, no_columns: None) -> None:
+    """Of runs, as their metadata says; others are passed over, even if they name a run that the
+    table does not know. Asked anew only after a commit."""
+    one, two = json.dumps({"run_id": "one"}), json.dumps({"run_id": "two"})
+    foreign, runs = json.dumps({"run_id": "airflow-7"}), (f"{APP}one", f"{APP}two", "airflow-7")
+    rows = (3, two, "Append"), (2, "no json", None), (1, "[1]", None), (0, one, None)
+    spark = history((4, foreign, None), *rows)
+    made = target(log, Snapshot(3, runs), spark)
+    assert made.commits() == [Commit(3, "two", "Append", two), Commit(0, "one", None, one)]
+    assert [made.version_of(run) for run in ("one", "two", "three")] == [-1, 3, -1]
+    assert len(spark.asked) == 1
+    log.snapshot = Snapshot(4, runs)
+    made.commits()
+    assert len(spark.asked) == 2
+    assert target(log, Snapshot(-1), spark).commits() == []
+    assert len(spark.asked) == 2
+    assert len(target(log, Snapshot(0, runs), spark).commits()) == 2
+
+
+ONE, TWO = (json.dumps({"run_id": run_id}) for run_id in ("one", "two"))
+
+
+@pytest.mark.parametrize(
+    ("later", "standing", "taken_back"),
+    [
+        ([], ["two", "one"], None),
+        ([(2, None, "to 0")], ["one"], (2, 0)),
+        ([(2, None, "to 1")], ["two", "one"], None),
+        ([(2, TWO, "to 0")], ["one"], (2, 0)),  # whatever the session's commits are marked with
+        ([(3, None, "to 1"), (2, None, "to 0")], ["two", "one"], None),
+        ([(4, None, "to 2"), (3, None, "to 1"), (2, None, "to 0")], ["one"], (2, 0)),
+        ([(3, None, "to 0"), (2, None, "to 0")], ["one"], (3, 0)),
+        ([(3, TWO, "Append"), (2, None, "to 0")], ["two", "one"], None),
+        ([(2, None, "to")], [], (2, -1)),
+    ],
+)
+def test_what_a_restore_takes_back(
+    store: Store, log: Log, no_columns: None, later: Any, standing: Any, taken_back: Any
+) -> None:
+    spark = history(*later, (1, TWO, "Append"), (0, ONE, "ErrorIfExists"))
+    made = target(log, Snapshot(4, (f"{APP}one", f"{APP}two")), spark)
+    assert [commit.run_id for commit in made.commits()] == standing
+    found = made.taken_back("two")
+    assert taken_back == (found and (found[1].version, found[1].to))
+    assert found is None or found[0].version == 1
+    assert (made.taken_back("one") is None) == ("one" in standing)
+    assert made.taken_back("three") is None
+    assert [commit.run_id for commit in made.commits(1)] == ["two", "one"]
+    assert [commit.run_id for commit in made.commits(0)] == ["one"]
+
+
+@pytest.mark.parametrize(
+    ("rows", "wanted"),
+    [
+        ([(1, TWO, "Append"), (0, ONE, "ErrorIfExists")], TWO),
+        ([(2, None, "to 0"), (1, TWO, "Append"), (0, ONE, "ErrorIfExists")], ONE),
+        ([], "beside"),
+        # That beside the table may be the manifest of a run that was taken back.
+        ([(2, None, "to 0")], ""),
+    ],
+)
+def test_the_newest_manifest(
+    store: Store, log: Log, no_columns: None, rows: Any, wanted: str
+) -> None:
+    store.files[f"{ROOT}/_anonlib/manifest.json"] = "beside"
+    made = target(log, Snapshot(2, (f"{APP}one", f"{APP}two")), history(*rows))
+    assert made.newest_manifest() == wanted
 
 
 def purge_text(version: int) -> str:
@@ -117,3 +188,16 @@ def test_the_commits_of_a_purge(
     assert made.keeps_rows_since(3) is False  # its commit is not there
     with nullcontext() if kept else pytest.raises(BusyError):
         made.require_unchanged()
+
+
+def test_the_manifest_of_an_earlier_version(store: Store, log: Log, no_columns: None) -> None:
+    """That of the run that left the version, as far as the log tells."""
+    store.files[f"{ROOT}/_anonlib/manifest.json"] = "newest"
+    runs = f"{APP}one", f"{APP}two"
+    rows = (5, TWO, "Append"), (2, ONE, None)
+    made = target(log, Snapshot(7, runs), history(*rows))
+    assert [choose_manifest(made, version) for version in (7, 5, 4, 2)] == [TWO, TWO, ONE, ONE]
+    assert choose_manifest(made, 1) == "{}"
+    assert choose_manifest(target(log, Snapshot(7, runs), history()), 1) == "newest"
+    restored = target(log, Snapshot(7, runs), history((6, None, "to 2"), *rows))
+    assert [choose_manifest(restored, version) for version in (7, 6, 5, 4)] == [ONE, ONE, TWO, ONE]
