@@ -35,7 +35,7 @@ def audit_table(df: "DataFrame", spec: AuditSpec, whole: "DataFrame | None" = No
 
     - One aggregation, grouped by the released quasi-identifiers.
     - One for each model that the first leaves undecided, in two levels, over some of the rows.
-    - Both again for each column that is protected against attackers who know the others.
+    - These two again for each column that must hold against attackers who know the others.
     - One for columns of shares.
     - Two for insensitive columns.
 

@@ -349,8 +349,9 @@ def suggest(
     **arguments: Any,
 ) -> "Suggestion":
     """Tries kernels and k on a sample of a table in hand, and suggests three configs: that of the
-    least loss, one of the next safer k, and the quickest at the same k; others where there is none.
-    If fewer than three attempts passed, there are fewer, and a note says so.
+    least loss, one of the next safer k, and the quickest at the same k. If there is no safer or
+    quicker one, the next best takes its place. If fewer than three attempts passed, there are
+    fewer, and a note says so.
 
     Losses are of the sample. Those of the whole table are smaller. Nothing is released, so that no
     account of runs is kept.
@@ -409,8 +410,8 @@ def suggest_for_source(
         dataframe: The rows, with `source: {format: dataframe}`. Else the config's source is read.
 
     Raises:
-        As `suggest`. What is rare in a sample may be common in the source: only of a source whose
-        rows are all in the sample it says that the values rule out the config.
+        As `suggest`. A value that is rare in the sample may be common in the source, so
+        InfeasibleError comes only if all rows of the source are in the sample.
     """
     from anonlib.in_hand.suggestion import suggest_settings
     from anonlib.local.rows import sample_rows
@@ -487,8 +488,8 @@ def evaluate(
 
     By the config alone it is a table that Spark has published, and its source: the figures go to a
     private record and to the table of figures. Tables in hand need no Spark, and nothing is
-    written. What follows rows to their origin, or counts in cells, has no figures then: the section
-    `evaluate` of a config gives these, while a release is made. Gates are judged, and stop nothing.
+    written. Measures that follow rows to their origin, or count in cells, give no figures then: the
+    section `evaluate` of the release's own config does. Gates are judged, and stop nothing.
 
     Args:
         config: A dict, the path of a YAML file, or a Config. Without `evaluate` the usual measures.

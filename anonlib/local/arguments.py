@@ -292,7 +292,7 @@ def _find_problems(table: pa.Table, names: Sequence[str], arguments: Arguments) 
             yield from _check_text_scale(name, table.column(name), scale)
     secret = None if arguments.target_is_public else arguments.target
     if arguments.l is not None and not (arguments.sensitive or secret):
-        yield "l: it protects sensitive columns and a target that is not public; name one of them"
+        yield "l: no column needs it: name a sensitive column, or a target that is not public"
     modelled = arguments.l is not None or "models" in (arguments.sections.get("privacy") or {})
     if arguments.target is not None and not modelled and not arguments.target_is_public:
         yield "target: it is published; protect it with l, or accept that: target_is_public=True"

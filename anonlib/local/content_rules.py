@@ -19,7 +19,7 @@ from anonlib.errors import Problem
 from anonlib.table.schema import Column, Role, Schema, is_atomic
 
 #: A column with at most this many distinct values identifies nobody, unless it repeats an
-#: identifying column in nearly all rows, or has values of a larger one that none has by
+#: identifying column in nearly all rows, or shares values with a larger one that don't coincide by
 #: chance.
 MAX_HARMLESS_VALUES = 20
 #: This many shared values, or equal rows, more than expected by chance are still an accident.

@@ -73,11 +73,11 @@ def refuse_controllers(step: Controller, most: int) -> Problem:
 
 
 def refuse_absent(step: Controller, n_absent: int) -> Problem:
-    """The step has models for controllers that the table has not."""
+    """The step has models for controllers that are not in the table."""
     return Problem(
         "partition.steps.0.models",
-        f"{n_absent} of {len(step.models)} are not values of column {step.column} (booleans and "
-        "dates as Spark writes them as text); correct or remove them",
+        f"{n_absent} of the {len(step.models)} controllers named are not in column {step.column}; "
+        "correct or remove them (booleans and dates are written as Spark casts them to text)",
     )
 
 

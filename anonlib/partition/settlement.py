@@ -85,8 +85,8 @@ def merge_owners(owners: Owners, counts: BlockCounts, centers: Floats) -> Owners
                 Problem(
                     "partition.steps.0.models",
                     (
-                        "even merged into one, the controllers don't hold the `models` of some of "
-                        "them; weaken these models"
+                        "all controllers together don't hold the `models` that some of them ask "
+                        "for; weaken these models"
                     ),
                 )
             ]

@@ -1,6 +1,5 @@
-"""Plans by blocks: grows a tree on the sample, and makes its leaves the blocks. Tasks count these
-and merge those that fail the models; where they can't, Spark counts them, and the plan is repaired.
-"""
+"""Plans by blocks: each leaf of a tree on the sample is a block. Tasks count their blocks and merge
+those that fail the models; where a task can't, Spark counts all blocks and the plan is repaired."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -96,10 +96,8 @@ def confirm_lines(certificate: Certificate, testimony: Testimony) -> tuple[LineV
         for name in sorted(whole)
     ]
     if not facts.own_version:
-        text = (
-            "another version of anonlib made it, so that its style is not compared: read no line "
-        )
-        text += "of it, only those here"
+        text = "another version of anonlib made it, so its layout was not compared: rely on the "
+        text += "lines listed here, not on the page"
         verdicts.append(LineVerdict("page", "the look of the page", "unsaid", text))
     return (*verdicts, *doubts, *_missing_columns(testimony, facts))
 
@@ -117,8 +115,8 @@ def _without_version(facts: Facts) -> dict[str, Any]:
 
 
 def _compare_audit(facts: Facts, testimony: Testimony) -> tuple[dict[str, Any], list[LineVerdict]]:
-    """What an audit of the table needs, by the manifest as far as it tells; and where the
-    certificate says otherwise. Who forges a certificate would choose what is counted."""
+    """What an audit of the table needs, and where the certificate says otherwise. It is taken from
+    the manifest where that has it: a forger would otherwise choose what is counted."""
     audit, manifest = dict(facts.content["audit"]), testimony.manifest
     if "columns" not in manifest:
         return audit, []

@@ -75,8 +75,8 @@ def require_there(target: Target, run_id: str) -> None:
     commit, restoration = found
     if restoration.to < 0:
         how = (
-            "restored the table to a time, so that it is unknown whether its rows are there; "
-            "restore the table to a version by its number (RESTORE ... TO VERSION AS OF), or"
+            "restored the table to an earlier time, so its rows may be gone; restore the table to "
+            "a version by its number (RESTORE ... TO VERSION AS OF), or"
         )
     else:
         how = f"restored the table to version {restoration.to}: its rows are not there;"
@@ -86,7 +86,7 @@ def require_there(target: Target, run_id: str) -> None:
                 "release.run_id",
                 f"run {run_id} was published as version {commit.version}, and version "
                 f"{restoration.version} {how} release its rows under a new run id; a ledger knows "
-                "their persons as released, so that this takes `release.acknowledge_returning`",
+                "their persons as released: this then needs `release.acknowledge_returning`",
             )
         ]
     )

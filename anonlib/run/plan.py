@@ -71,7 +71,7 @@ class Plan(ABC):
     @property
     @abstractmethod
     def most_files(self) -> int:
-        """The most files of about equal size that have whole cells, each of them many."""
+        """Into how many files of about equal size whole cells can be dealt, many in each file."""
 
     @abstractmethod
     def stage(

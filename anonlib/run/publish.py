@@ -273,9 +273,9 @@ class Target:
         return self._storage.read(path) if self._storage.exists(path) else ""
 
     def version_of(self, run_id: str) -> int:
-        """The newest version that is known to have the rows of a run's commit and no others; -1 if
-        the log does not describe it any more. It is the one that the run committed, or one of the
-        purge after it, as long as nobody's commit lies between."""
+        """The newest version that holds just what a run's commit left; -1 if the log does not
+        describe it any more. It is that commit's, or one of the purge after it, as long as nobody's
+        commit lies between."""
         own = [commit for commit in self.commits() if commit.run_id == run_id]
         purges = {c.version: c.purge_of for c in own if c.purge_of is not None}
         committed = [c.version for c in own if c.mode is not None]
@@ -370,9 +370,9 @@ class Target:
 
         Where the audited files can't be the release, their rows are written again, read again, and
         compared with the audited ones: file by file if they are dealt to files, else in random
-        order. Delta's own writer does that if the table
-        asks for more than files, such as constraints or other names of columns: if it dies, files
-        of tasks that had ended are left to VACUUM; no reader sees them, and they hold audited rows.
+        order. Delta's own writer does that if the table asks for more than files, such as
+        constraints or other names of columns. If it dies, files of tasks that had ended are left to
+        VACUUM. No reader sees them, and they hold audited rows.
 
         The lease is checked right before the commit, since on object stores Delta can't keep the
         commits of two drivers apart. After a failure the files are removed, unless the commit was

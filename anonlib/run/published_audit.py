@@ -39,9 +39,9 @@ def find_published_audit(
 
     It does if the private record of that run has the same promise, the version that the run left
     and as many rows as the table, and all later commits moved the same rows to other files
-    (OPTIMIZE, VACUUM). Nothing is
-    known of models that compare classes with the whole table, which rows that are added change, or
-    that go by a hierarchy or an order, which a promise does not have. Cost: a few small files.
+    (OPTIMIZE, VACUUM). There is none with a model that compares classes with the whole table, which
+    added rows change, or with one that uses a hierarchy or an order, which promises lack. Cost: a
+    few small files.
 
     Args:
         promise: What the rows that are added promise.

@@ -72,7 +72,7 @@ class Scan:
         source_digest: Digest of the rows as they were read.
         content: Figures of the content gate.
         n_nobody: Rows without a person: a column of the unit is missing.
-        row_bytes: The most bytes of a row for Python; None if nested columns hide them.
+        row_bytes: An upper bound of a row's bytes in Python; None with nested columns.
     """
 
     n_rows: int

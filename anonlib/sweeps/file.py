@@ -366,9 +366,12 @@ def _untried_settings(
 ) -> Iterator[Problem]:
     """Problems: settings that sweeps don't support."""
     if any(isinstance(step, Controller) for step in partition.steps):
-        yield Problem("partition.steps", "remove controller: `controllers` deals rows to some")
+        yield Problem(
+            "partition.steps",
+            "remove the step controller; a sweep's `controllers: N` deals rows to N controllers",
+        )
     if trial.controllers > 1 and partition.by_tuples:
-        yield Problem("controllers", "tuples is one search over all rows; leave this out")
+        yield Problem("controllers", "must be 1 with tuples, which searches all rows at once")
     if privacy.suppress != "needed":
         yield Problem("privacy.suppress", "costliest is for releases; use needed")
 
@@ -386,7 +389,7 @@ def _unfit(
     if nodes and trial.cluster is not None and trial.cluster.nominal == "codes":
         yield Problem(
             "cluster.nominal",
-            (f"codes are of categories; along hierarchies ({', '.join(nodes)}) use indicators"),
+            (f"codes needs columns without a hierarchy; for {', '.join(nodes)} use indicators"),
         )
     learn = trial.learn
     if learn is None:

@@ -173,8 +173,9 @@ def notes(
 def _flattering(points: Iterable[Point]) -> tuple[str, ...]:
     cases = dict.fromkeys(point.case for point in points if _flatters(point))
     text = (
-        "where `split: after` tests rows whose target the anonymization looked at, figures flatter"
+        "scores are too good, since models are tested on rows whose target the anonymization used "
     )
+    text += "(`split: after`)"
     return (f"In {', '.join(cases)}: {text}.",) if cases else ()
 
 

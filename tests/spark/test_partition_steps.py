@@ -84,7 +84,7 @@ def test_controllers_that_fail_are_refused_suppressed_or_merged(
 
     too_much = {"h1": [{"type": "k_anonymity", "k": 5000}]}
     given = settings(tmp_path / "never", partition=controller(merge=True, models=too_much))
-    with pytest.raises(InfeasibleError, match="even merged into one, the controllers don't hold"):
+    with pytest.raises(InfeasibleError, match="all controllers together don't hold"):
         anonlib.release(anonlib.parse(given), dataframe=frame)
 
 
@@ -111,7 +111,9 @@ def test_a_controller_with_models_of_its_own(spark: SparkSession, tmp_path: Path
     assert all(5 <= n < 40 for hospital, n in smallest.items() if hospital != "h1")
 
     absent = settings(tmp_path / "absent", partition=controller(models={"h9": own["h1"]}))
-    with pytest.raises(ConfigError, match="1 of 1 are not values of column hospital"):
+    with pytest.raises(
+        ConfigError, match="1 of the 1 controllers named are not in column hospital"
+    ):
         anonlib.release(anonlib.parse(absent), dataframe=frame)
 
 

@@ -107,7 +107,7 @@ def test_a_check_tells_what_release_would_refuse(
         "models": {"nowhere": [{"type": "k_anonymity", "k": 4}]},
     }
     steps = {"steps": [own, {"type": "mondrian"}], "max_rows": 200}
-    with pytest.raises(ConfigError, match="1 of 1 are not values of column city"):
+    with pytest.raises(ConfigError, match="1 of the 1 controllers named are not in column city"):
         anonlib.check(settings(tmp_path, release=free, partition=steps))
 
 

@@ -33,10 +33,10 @@ class TestWhatIsRefused:
             ({"privacy": "x"}, "privacy: must be a mapping"),
             ({"privacy": {"models": []}}, "k: privacy.models has the models; .* l: privacy.models"),
             ({"quasi_identifer": ["age"]}, "did you mean quasi_identifiers"),
-            ({"sensitive": None}, "l: it protects sensitive columns and a target"),
+            ({"sensitive": None}, "l: no column needs it: name a sensitive column"),
             (
                 {"sensitive": None, "target": "illness", "target_is_public": True},
-                "l: it protects sensitive columns and a target that is not public",
+                "l: no column needs it: name a sensitive column, or a target that is not public",
             ),
             ({"hierarchies": {"city": {"a": ["b"]}}}, "hierarchies: give the path of a file"),
             ({"kernel": 42}, "kernel: must be the name of a kernel"),

@@ -120,11 +120,13 @@ class TestRefusals:
 
     def test_models_that_none_can_hold(self) -> None:
         models = {"tiny": [{"type": "k_anonymity", "k": 5000}]}
-        with pytest.raises(InfeasibleError, match="even merged into one, the controllers don't"):
+        with pytest.raises(InfeasibleError, match="all controllers together don't"):
             anonlib.anonymize(people(), config(merge=True, models=models))
 
     def test_controllers_that_are_not_there(self) -> None:
-        with pytest.raises(ConfigError, match="1 of 1 are not values of column hospital"):
+        with pytest.raises(
+            ConfigError, match="1 of the 1 controllers named are not in column hospital"
+        ):
             anonlib.anonymize(people(), config(models={"west": [{"type": "k_anonymity", "k": 5}]}))
 
     def test_too_many(self, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -272,7 +272,7 @@ class TestProblems:
             (
                 {"cluster": {"nominal": "codes"}, "cases": {"a": {"config": ALONG}}},
                 "cluster.nominal",
-                "(city)",
+                "for city use indicators",
             ),
             (
                 {"learn": {"model": "mlp", "split": "after", "train": "raw", "version": {}}},

@@ -103,7 +103,7 @@ def test_figures_that_flatter_are_told(learn: Any, steps: str, flatters: bool) -
     out = Console(record=True, width=200)
     print_sweep(told, out)
     for text in (markdown(told), page(told), out.export_text()):
-        assert ("looked at, figures flatter." in text) is flatters
+        assert ("scores are too good" in text) is flatters
 
 
 def test_parameters_picked_for_each_seed() -> None:
