@@ -522,6 +522,7 @@ def evaluate(
 
 
 def _release_in_spark(data: Any, config: GivenConfig | None, arguments: Arguments) -> Release:
+    from anonlib.pages.output import open_record
     from anonlib.pipeline import release
 
     chosen, notes = _configure_in_spark(data, config, arguments)
@@ -532,8 +533,7 @@ def _release_in_spark(data: Any, config: GivenConfig | None, arguments: Argument
             "anonlib.release says which"
         )
     table = data.sparkSession.read.format("delta").load(result.table)
-    record = {**result.to_dict(), "anonlib_record": 1, "settings": summarize_config(chosen)}
-    record |= summarize_use(chosen.accountability, chosen.context)
+    record = open_record(result.record)
     risk = _value_risk(result.audit, chosen.unit)
     notes = (*notes, *result.notes)
     found = result.evaluation

@@ -69,7 +69,7 @@ def report(
         page, name = _render_one(record, render), f"{stem}.html"
     else:
         other = _place_record(against, config)
-        second = _read_record(other)
+        second = open_record(other)
         page = _render_one(record, lambda this: render_comparison(this, second))
         name = f"{stem}.against.{other.removesuffix('.json').rpartition('/')[2]}.html"
     place = str(out or name)
@@ -165,14 +165,14 @@ def _place_record(run: str | Path, config: Config | Mapping[str, Any] | str | Pa
 
 def _render_one(path: str, render_page: Callable[[Mapping[str, Any]], str]) -> str:
     """A page of a record. Errors name its file."""
-    content = _read_record(path)
+    content = open_record(path)
     try:
         return render_page(content)
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
 
 
-def _read_record(path: str) -> Mapping[str, Any]:
+def open_record(path: str) -> Mapping[str, Any]:
     """A private record. Raises InputError, with the file's name, if there is none."""
     try:
         content = json.loads(_read(path))
