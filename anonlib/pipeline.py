@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 
 from anonlib import registry
 from anonlib.auditing import AuditReport
-from anonlib.config.checks import require_reviewed
+from anonlib.config.checks.context_section import require_reviewed
 from anonlib.config.keys import (
     derive_backlog_key,
     derive_ledger_key,

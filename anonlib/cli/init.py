@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from pydantic import ValidationError
 
 from anonlib.cli.shared import progress_of, write_text
-from anonlib.config.checks import check_database, check_secrets
+from anonlib.config.checks.source_section import check_database, check_secrets
 from anonlib.config.keys import read_secret_options
 from anonlib.config.model import SourceSection
 from anonlib.config.places import check_paths

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from anonlib.auditing.report import RISKS, AuditReport, value_risk
-from anonlib.config.checks import require_current, require_reviewed
+from anonlib.config.checks.context_section import require_current, require_reviewed
 from anonlib.config.dump import format_config
 from anonlib.config.keys import derive_pseudonym_key
 from anonlib.config.minimum_k import check_minimum_k

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from anonlib.config.checks import check_expiry
+from anonlib.config.checks.context_section import check_expiry
 from anonlib.config.model import AccountabilitySection, Config, ContextSection
 from anonlib.config.places import lies_in
 from anonlib.config.summary import bare, digest_config, plugin_label, software

@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from anonlib.auditing import AuditReport
-from anonlib.config.checks import require_current
+from anonlib.config.checks.context_section import require_current
 from anonlib.config.keys import new_token_key
 from anonlib.config.model import Config
 from anonlib.config.policies.judgement import RuleVerdict

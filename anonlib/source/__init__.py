@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField
 
 from anonlib.auditing.canonical import BLANKS
-from anonlib.config.checks import FILES
+from anonlib.config.checks.source_section import FILES
 from anonlib.config.keys import read_secret_options
 from anonlib.config.model import RESERVED_PREFIX, Attribute, Config, SourceSection
 from anonlib.config.paths import hint_at_file, locate

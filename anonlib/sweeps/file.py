@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from anonlib.config.checks import check_spark
+from anonlib.config.checks.spark_section import check_spark
 from anonlib.config.environment import find_secret_variables, interpolate
 from anonlib.config.model import Attribute, Config, PartitionSection, PrivacySection
 from anonlib.config.paths import CWD, locate

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anonlib.config.checks import require_reviewed
+from anonlib.config.checks.context_section import require_reviewed
 from anonlib.config.draft import TableProfile, format_draft, make_draft, scalar
 from anonlib.config.guess import ColumnProfile, guess_role, name_words
 from anonlib.config.model import RESERVED_PREFIX, Config

@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 import anonlib
-from anonlib.config.checks import require_reviewed
+from anonlib.config.checks.context_section import require_reviewed
 from anonlib.config.dump import make_tree
 from anonlib.config.excerpt import _FIELDS, excerpt_config
 from anonlib.config.model import (

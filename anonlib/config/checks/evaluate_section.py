@@ -1,0 +1,101 @@
+"""Checks of `evaluate` and `gates`."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from pydantic import ValidationError
+
+from anonlib.config.checks.attributes import HIDDEN
+from anonlib.config.checks.source_section import check_source
+from anonlib.config.model import Attribute, EvaluateSection, Gate, SourceSection
+from anonlib.errors import Problem, did_you_mean, problems_of
+from anonlib.measure import Measure
+from anonlib.text import is_share
+
+
+def check_gates(
+    gates: Sequence[Gate], evaluate: EvaluateSection | None, attributes: Mapping[str, Attribute]
+) -> Iterator[Problem]:
+    """Checks the bounds of gates, and whether a measure gives their figure."""
+    measures = () if evaluate is None else evaluate.measures
+    measure_of = {f"{m.type}.{name}": m for m in measures for name in m.names}
+    for i, gate in enumerate(gates):
+        where = f"gates.{i}"
+        least, most = gate.bounds
+        if gate.at_most is None and gate.at_least is None:
+            yield Problem(where, "give `at_most`, `at_least` or both")
+        elif least > most:
+            yield Problem(where, "`at_least` is above `at_most`: nothing could pass")
+        if evaluate is None:
+            yield Problem(where, "needs a measure; add `evaluate`")
+        elif gate.figure not in measure_of:
+            near = did_you_mean(gate.figure, measure_of)
+            measure = gate.figure.partition(".")[0]
+            own = [name for name in measure_of if name.startswith(f"{measure}.")]
+            whose = f"{measure} has" if own else "they have"
+            yield Problem(
+                f"{where}.figure",
+                f"no measure under `evaluate` has this figure{near or ';'} {whose}: "
+                f"{', '.join(sorted(own or measure_of))}",
+            )
+        else:
+            yield from _check_share(gate, measure_of[gate.figure], where)
+            if gate.of is not None:
+                yield from _check_subject(
+                    measure_of[gate.figure], gate.of, attributes, f"{where}.of"
+                )
+
+
+def _check_share(gate: Gate, measure: Measure, where: str) -> Iterator[Problem]:
+    """Checks that the bounds of a share are shares, and no percentages."""
+    if is_share(measure.names[gate.figure.partition(".")[2]]):
+        for name, bound in (("at_most", gate.at_most), ("at_least", gate.at_least)):
+            if bound is not None and not 0 <= bound <= 1:
+                yield Problem(f"{where}.{name}", "this figure is from 0 to 1: 0.05 is 5 %")
+
+
+def _check_subject(
+    measure: Measure, subject: str, attributes: Mapping[str, Attribute], where: str
+) -> Iterator[Problem]:
+    """Checks the column, model or estimator that a gate names."""
+    if measure.subjects == "table":
+        yield Problem(where, f"figures of {measure.type} are about the whole table; remove it")
+    elif measure.subjects == "columns":
+        released = [name for name, a in attributes.items() if a.role not in HIDDEN]
+        if subject not in released:
+            yield Problem(where, f"must be a column that is released: {', '.join(released)}")
+
+
+def _check_other_source(source: Mapping[str, Any], where: str) -> Iterator[Problem]:
+    """Checks the table that a measure reads besides the source."""
+    try:
+        section = SourceSection.model_validate(dict(source))
+    except ValidationError as error:
+        yield from problems_of(error, SourceSection, f"{where}.source")
+        return
+    if section.format in ("dataframe", "jdbc", "generator"):
+        text = "must be a table or files: delta, table, parquet, csv, json, orc"
+        yield Problem(f"{where}.source.format", text)
+        return
+    for problem in check_source(section):
+        yield Problem(f"{where}.{problem.where}", problem.text)
+
+
+def check_measures(
+    measures: Sequence[Measure], attributes: Mapping[str, Attribute]
+) -> Iterator[Problem]:
+    """Checks that each type of measure is named once, and the columns that it names."""
+    types = [measure.type for measure in measures]
+    for i, measure in enumerate(measures):
+        if measure.type in types[:i]:
+            yield Problem(f"evaluate.measures.{i}", f"{measure.type} is named twice; remove one")
+        if measure.other_source is not None:
+            yield from _check_other_source(measure.other_source, f"evaluate.measures.{i}")
+        for name, roles in measure.named_columns.items():
+            if name not in attributes or attributes[name].role not in roles:
+                known = [n for n, a in attributes.items() if a.role in roles]
+                yield Problem(
+                    f"evaluate.measures.{i}.columns",
+                    f"{name} must be a column of role {', '.join(roles)}"
+                    f"{did_you_mean(name, known)}; there are: {', '.join(known)}",
+                )
