@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from anonlib.cli.parser import DATE_LEVELS
+from anonlib.cli.hierarchy_parser import DATE_LEVELS
 from anonlib.errors import InputError
 from anonlib.hierarchy import Hierarchy
 from anonlib.hierarchy import build as hierarchy_build
