@@ -3,18 +3,14 @@ command line, from a job and from a notebook, on the session that is there."""
 
 import secrets
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
-from functools import partial, reduce
-from operator import and_
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 
-from anonlib import registry
 from anonlib.auditing import AuditReport
 from anonlib.config.checks.context_section import require_reviewed
 from anonlib.config.keys import (
@@ -23,45 +19,30 @@ from anonlib.config.keys import (
     derive_pseudonym_key,
     require_master_keys,
 )
-from anonlib.config.minimum_k import PROPERTY, check_minimum_k
-from anonlib.config.model import (
-    AccountabilitySection,
-    Attribute,
-    Config,
-    EvaluateSection,
-    PrivacySection,
-    ReleaseSection,
-    SourceSection,
-)
+from anonlib.config.minimum_k import PROPERTY
+from anonlib.config.model import Config, EvaluateSection
 from anonlib.config.places import check_overlaps, private_places
-from anonlib.config.policies.judgement import judge_rules, narrow_policy, require_policy
+from anonlib.config.policies.judgement import judge_rules, require_policy
 from anonlib.config.reading import GivenConfig, add_usual_measures, as_config
-from anonlib.config.resolve import bind_models
-from anonlib.config.summary import note_seed
 from anonlib.errors import ConfigError, InfeasibleError, InputError, Problem
 from anonlib.evaluation import evaluate_case, require_gates_of_releases
-from anonlib.local.advice import note_times
-from anonlib.privacy.k_anonymity import KAnonymity
 from anonlib.progress import Progress
 from anonlib.run.account import require_words, spell_path
 from anonlib.run.backlog import can_wait
 from anonlib.run.block_plan import refuse_inexact
+from anonlib.run.check import resolve_check
 from anonlib.run.completion import complete_last, is_owed, record_path
-from anonlib.run.endings import (
-    finish,
-    require_own_record,
-    tell_published,
-    waits,
-)
+from anonlib.run.endings import finish, require_own_record, tell_published, waits
 from anonlib.run.evaluate import case_of, table_of_figures
 from anonlib.run.obstacles import find_obstacles
+from anonlib.run.operator_limits import require_minimum_k
 from anonlib.run.owners import list_controllers
 from anonlib.run.past import PriorRelease, look_back, open_past
-from anonlib.run.publish import Target, reader_notes
+from anonlib.run.publish import Target
 from anonlib.run.purge import is_registered
-from anonlib.run.result import CheckResult, ColumnPlan, ReleaseResult
+from anonlib.run.result import CheckResult, ReleaseResult
 from anonlib.run.run_table import Accounting, keep_account, table_of_runs
-from anonlib.run.scan import Scan, require_readable, scan
+from anonlib.run.scan import Scan, scan
 from anonlib.run.steps import Run, keep
 from anonlib.run.verify import audit_published
 from anonlib.source import Source, open_source
@@ -74,12 +55,10 @@ from anonlib.spark.session import find_settings, session
 from anonlib.spark.storage import Storage, spelling
 from anonlib.spark.tasks import fit_shuffles, settle_tasks
 from anonlib.spark.translation import translate_errors
-from anonlib.spark.values import row_hash, spark_type
 from anonlib.sweeps.file import as_sweep
 from anonlib.sweeps.in_spark import run_sweep
 from anonlib.sweeps.results import SweepResult
 from anonlib.sweeps.settings import Sweep, sweep_problems
-from anonlib.table.schema import Column, Schema
 
 if TYPE_CHECKING:
     from anonlib.pages.seal import Certificate
@@ -138,7 +117,7 @@ def _release(
     with progress.stage("start"):
         there = None if dataframe is None else dataframe.sparkSession
         spark = session(config.spark.conf, there)
-        _require_minimum_k(spark, config.privacy)
+        require_minimum_k(spark, config.privacy.models)
         _require_apart(spark, config)
     accounting.use_session(spark)
     target = Target(spark, config.release)
@@ -190,19 +169,6 @@ def _hold(spark: SparkSession, target: Target, run_id: str, n_rows: int = 0) -> 
         yield own_lease
 
 
-def _require_minimum_k(spark: SparkSession, config: PrivacySection | Sweep) -> None:
-    """Raises ConfigError where the k of a config, or of a point, is below the operator's
-    minimum."""
-    # That of the application, which a session can't lower, and that of the session.
-    limits = find_settings(spark, PROPERTY)
-    if isinstance(config, Sweep):
-        problems = [*sweep_problems(config, *limits)]
-    else:
-        problems = [*check_minimum_k(config.models, *limits)]
-    if problems:
-        raise ConfigError(problems)
-
-
 def _require_apart(spark: SparkSession, config: Config) -> None:
     """Raises ConfigError where what is private and what is public are one place, also where only
     their stores know that."""
@@ -252,7 +218,7 @@ def audit_delta(
     progress.target = progress.target or spell_path(table)
     with progress.stage("start"):
         spark = session(config.spark.conf)
-        _require_minimum_k(spark, config.privacy)
+        require_minimum_k(spark, config.privacy.models)
     where = f"table {table}"
     damage = explain_damage(spark, table, where)
     with progress.stage("audit", spark), damage, translate_errors(where):
@@ -294,7 +260,7 @@ def audit_frame(table: DataFrame, config: GivenConfig) -> AuditReport:
     """Audits a DataFrame, as `anonlib.audit` says."""
     config = as_config(config)
     require_frame(table, "table")
-    _require_minimum_k(table.sparkSession, config.privacy)
+    require_minimum_k(table.sparkSession, config.privacy.models)
     with translate_errors("table"):
         return audit_published(table, config)
 
@@ -317,7 +283,7 @@ def _evaluate(
     run_id = account.run_id
     with progress.stage("start"):
         spark = session(config.spark.conf)
-        _require_minimum_k(spark, config.privacy)
+        require_minimum_k(spark, config.privacy.models)
         _require_apart(spark, config)
     accounting.use_session(spark)
     target = Target(spark, config.release)
@@ -433,89 +399,9 @@ def sweep(
     progress = progress or Progress()
     with progress.stage("start"):
         spark = session(sweep.file.spark.conf)
-        _require_minimum_k(spark, sweep)
+        if problems := [*sweep_problems(sweep, *find_settings(spark, PROPERTY))]:
+            raise ConfigError(problems)
     return run_sweep(spark, sweep, progress, retry=retry)
-
-
-class SourceSample(NamedTuple):
-    """A sample of a source in memory.
-
-    Attributes:
-        table: Its rows.
-        config: The config of a release of them in memory: without what only a run in Spark does,
-            and without casts, since the values are cast.
-        is_whole: Whether these are all rows of the source.
-    """
-
-    table: pa.Table
-    config: Config
-    is_whole: bool
-
-
-def read_sample(
-    config: Config,
-    most: int,
-    ks: Sequence[int],
-    progress: Progress,
-    dataframe: DataFrame | None = None,
-) -> SourceSample:
-    """Reads a sample of a config's source into memory, to try settings on.
-
-    Args:
-        config: The config.
-        most: About the most rows. All rows of a person are in the sample, or none. Without a unit,
-            the draw depends on how the source is divided into tasks.
-        ks: The k that will be tried. None may be below the operator's minimum.
-        progress: Hears of every stage.
-        dataframe: The rows, with `source: {format: dataframe}`. Else the config's source is read.
-
-    Raises:
-        ConfigError, InputError: As `check`.
-    """
-    with progress.stage("start"):
-        there = None if dataframe is None else dataframe.sparkSession
-        spark = session(config.spark.conf, there)
-        least = KAnonymity(k=min([config.k, *ks]))
-        _require_minimum_k(spark, config.privacy.model_copy(update={"models": (least,)}))
-    with progress.stage("open", spark):
-        source = open_source(spark, config, dataframe)
-    with closing(source), progress.stage("scan", spark), translate_errors("source"):
-        require_readable(source, config.privacy.missing_tokens)
-        rows = source.raw.select(*[column.alias(id) for id, column in source.columns.items()])
-        n = rows.count()
-        if n > most and (unit := source.schema.unit):
-            named = reduce(and_, [F.col(id).isNotNull() for id in unit])
-            person = F.when(named, F.xxhash64(*unit)).otherwise(row_hash(rows))
-            drawn = F.xxhash64(F.lit(config.seed), person)
-            rows = rows.where(drawn < F.lit(int(2**64 * most / n) - 2**63))
-        elif n > most:
-            rows = rows.sample(fraction=most / n, seed=config.seed)
-        table = rows.limit(2 * most).toArrow()  # a single person may have very many rows
-    names = [source.schema.by_id(id).name for id in table.column_names]
-    return SourceSample(table.rename_columns(names), _in_memory(config, names), n <= most)
-
-
-def _in_memory(config: Config, names: Sequence[str]) -> Config:
-    """The config of a release in memory of these columns."""
-    plain = {"type": None, "pseudonym": False}
-    attributes = {n: config.attributes[n].model_copy(update=plain) for n in names}
-    source = SourceSection.model_validate({"format": "dataframe"})
-    release = ReleaseSection.model_validate({"path": config.release.path})
-    absent = tuple(f"attributes.{n}." for n in config.attributes if n not in names)
-    return config.model_copy(
-        update={
-            "review": tuple(p for p in config.review if not f"{p}.".startswith(absent)),
-            "source": source,
-            "attributes": attributes,
-            "release": release,
-            "accountability": AccountabilitySection(),
-            "pseudonyms": None,
-            "evaluate": None,
-            "gates": (),
-            "policy": narrow_policy(config.policy),
-            "events": None,
-        }
-    )
 
 
 def check(config: GivenConfig, progress: Progress | None = None) -> CheckResult:
@@ -544,7 +430,7 @@ def check(config: GivenConfig, progress: Progress | None = None) -> CheckResult:
     progress.target = spell_path(config.release.path)
     with progress.stage("start"):
         spark = session(config.spark.conf)
-        _require_minimum_k(spark, config.privacy)
+        require_minimum_k(spark, config.privacy.models)
         _require_apart(spark, config)
     with progress.stage("scan", spark):
         is_registered(spark, config.release)
@@ -555,69 +441,8 @@ def check(config: GivenConfig, progress: Progress | None = None) -> CheckResult:
             if (step := config.partition.controller) is not None:
                 list_controllers(source.rows(), source.schema, step)
             obstacles = tuple(find_obstacles(spark, config, source))
-    return CheckResult(
-        n_rows=scan.n_rows,
-        columns=tuple(_column_plan(n, a, source.schema) for n, a in config.attributes.items()),
-        models=tuple(_labels(config.privacy, config.attributes)),
-        kernel=_label(config.kernel),
-        partition=" > ".join(_label(step) for step in config.partition.steps),
-        notes=(
-            *reader_notes(source.schema),
-            *source.schema.notes,
-            *note_times(source.schema, scan.sample),
-            *_note_persons(config.one_row_per_person),
-            *note_seed(config.seed),
-            *_note_review(config.review),
-        ),
-        review=config.review,
-        policy=judge_rules(config, source.schema),
-        n_nobody=scan.n_nobody,
-        obstacles=obstacles,
-    )
-
-
-def _note_review(review: Sequence[str]) -> Iterator[str]:
-    """One note on all that a draft has guessed and nobody has looked at."""
-    if review:
-        places = "1 place" if len(review) == 1 else f"{len(review):,} places"
-        yield f"review: nobody has looked at {places}: {', '.join(review)}"
-
-
-def _note_persons(one_row_per_person: bool | str) -> Iterator[str]:
-    """What a config leaves to be trusted."""
-    if one_row_per_person is True:
-        yield "one_row_per_person is declared, and can't be checked"
+    return resolve_check(config, source.schema, scan, obstacles)
 
 
 def _new_run_id() -> str:
     return f"{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}-{secrets.token_hex(4)}"
-
-
-def _label(plugin: registry.Plugin) -> str:
-    given = plugin.model_dump(exclude_none=True)
-    return " ".join([plugin.type, *[f"{key}={value}" for key, value in given.items()]])
-
-
-def _labels(privacy: PrivacySection, attributes: Mapping[str, Attribute]) -> Iterator[str]:
-    """The privacy models, those that hold where other columns are known marked."""
-    for model in bind_models(privacy.models, attributes):
-        joint = privacy.joint and model.column is not None
-        yield _label(model) + (" joint=True" if joint else "")
-
-
-def _column_plan(name: str, attribute: Attribute, schema: Schema) -> ColumnPlan:
-    column: Column | None = next((c for c in schema.columns if c.name == name), None)
-    if column is None or not column.released:
-        released = "dropped"
-    elif column.pseudonym:
-        released = "pseudonym (string)"
-    else:
-        how = column.recoder.type if column.recoder else "as it is"
-        released = f"{how} ({spark_type(column.released_type).simpleString()})"
-    return ColumnPlan(
-        name=name,
-        role=attribute.role,
-        scale=attribute.scale,
-        source_type=column.source_type if column else "",
-        released_as=released,
-    )

@@ -415,8 +415,8 @@ def suggest_for_source(
     """
     from anonlib.in_hand.suggestion import suggest_settings
     from anonlib.local.rows import sample_rows
-    from anonlib.pipeline import read_sample
     from anonlib.progress import Progress
+    from anonlib.run.source_sample import read_sample
 
     progress = progress or Progress()
     sample = read_sample(config, options.rows, options.ks, progress, dataframe)

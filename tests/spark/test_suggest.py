@@ -7,8 +7,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 import anonlib
-from anonlib.pipeline import read_sample
 from anonlib.progress import Progress
+from anonlib.run.source_sample import read_sample
 from tests.spark.support import Shell
 from tests.spark.test_release import config
 

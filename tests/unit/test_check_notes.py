@@ -1,14 +1,21 @@
 """What `check` says of a config that a table can't tell."""
 
+from dataclasses import asdict
+
 import pyarrow as pa
 import pytest
 
+from anonlib.cli.show import print_check
 from anonlib.config.reading import parse
+from anonlib.config.resolve import resolve
 from anonlib.config.summary import note_seed
 from anonlib.local.advice import note_times
-from anonlib.pipeline import _note_persons
+from anonlib.local.content_rules import Content
+from anonlib.local.table_digest import Digest
+from anonlib.run.check import _note_persons, resolve_check
 from anonlib.run.result import CheckResult
-from anonlib.table.schema import Column, Role, Scale, Schema
+from anonlib.run.scan import Scan
+from anonlib.table.schema import Column, Field, Role, Scale, Schema
 from tests.unit.test_config import GOOD
 
 
@@ -24,6 +31,24 @@ def test_a_seed_that_nobody_drew() -> None:
 def test_persons_that_are_declared() -> None:
     (note,) = _note_persons(True)
     assert note.startswith("one_row_per_person is declared")
+
+
+def test_the_names_of_controllers_are_not_told(capsys: pytest.CaptureFixture[str]) -> None:
+    """They are values of the table."""
+    models = {"St Mary": [{"type": "k_anonymity", "k": 20}]}
+    steps = [{"type": "controller", "column": "city", "models": models}, {"type": "single"}]
+    config = parse({**GOOD, "partition": {"steps": steps}})
+    arrow = {"age": pa.int64()}
+    fields = [Field(n, "", arrow.get(n, pa.string())) for n in config.attributes]
+    schema = resolve(config, fields)
+    sample = pa.table({column.id: pa.array([], column.type) for column in schema.columns})
+    scan = Scan(9, {}, {}, (), sample, {}, Digest(), Content(1.0, {}, ()))
+    found = resolve_check(config, schema, scan, ())
+    assert found.partition.startswith("controller column=city models=[1] ")
+    print_check(found, "conf.yaml")
+    for text in (capsys.readouterr().out, str(asdict(found))):
+        assert "controller column=city" in " ".join(text.split())
+        assert "Mary" not in text
 
 
 def test_a_check_shows_itself_in_a_line() -> None:

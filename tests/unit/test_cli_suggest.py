@@ -12,12 +12,12 @@ import pyarrow as pa
 import pytest
 import yaml
 
-from anonlib import pipeline
 from anonlib.cli import main
 from anonlib.config.draft import TableProfile
 from anonlib.config.guess import ColumnProfile
 from anonlib.config.model import Config
 from anonlib.config.reading import load, parse
+from anonlib.run import source_sample
 from anonlib.source import profile as profiling
 from tests.unit.test_anonymize import people
 from tests.unit.test_explorer import config_of, data_of
@@ -39,12 +39,12 @@ def table(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., None
         def profile(table: str, given: str, options: Any, progress: Any, secrets: Any) -> Any:
             return TableProfile(given or "csv", table, None, n_rows, 600, COLUMNS, options, secrets)
 
-        def read_sample(config: Config, *_: Any) -> pipeline.SourceSample:
-            own = pipeline._in_memory(config, [*frame.columns])
-            return pipeline.SourceSample(pa.Table.from_pandas(frame), own, is_whole=True)
+        def read_sample(config: Config, *_: Any) -> source_sample.SourceSample:
+            own = source_sample._in_memory(config, [*frame.columns])
+            return source_sample.SourceSample(pa.Table.from_pandas(frame), own, is_whole=True)
 
         monkeypatch.setattr(profiling, "profile", profile)
-        monkeypatch.setattr(pipeline, "read_sample", read_sample)
+        monkeypatch.setattr(source_sample, "read_sample", read_sample)
 
     return stand_in
 
@@ -77,13 +77,13 @@ def test_a_draft_has_the_seed_that_was_tried(
 ) -> None:
     table()
     tried: list[int] = []
-    read = pipeline.read_sample
+    read = source_sample.read_sample
 
     def noted(config: Config, *rest: Any) -> Any:
         tried.append(config.seed)
         return read(config, *rest)
 
-    monkeypatch.setattr(pipeline, "read_sample", noted)
+    monkeypatch.setattr(source_sample, "read_sample", noted)
     assert main(["suggest", "people.csv", *QUICK]) == 0
     assert tried == [load("people.yaml").seed]
 
