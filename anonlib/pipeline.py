@@ -22,18 +22,19 @@ from anonlib.config.keys import (
 from anonlib.config.minimum_k import PROPERTY
 from anonlib.config.model import Config, EvaluateSection
 from anonlib.config.places import check_overlaps, private_places
-from anonlib.config.policies.judgement import judge_rules, require_policy
+from anonlib.config.policies.judgement import require_policy
 from anonlib.config.reading import GivenConfig, add_usual_measures, as_config
 from anonlib.errors import ConfigError, InfeasibleError, InputError, Problem
-from anonlib.evaluation import evaluate_case, require_gates_of_releases
+from anonlib.evaluation import require_gates_of_releases
 from anonlib.progress import Progress
 from anonlib.run.account import require_words, spell_path
 from anonlib.run.backlog import can_wait
 from anonlib.run.block_plan import refuse_inexact
 from anonlib.run.check import resolve_check
-from anonlib.run.completion import complete_last, is_owed, record_path
+from anonlib.run.completion import complete_last, is_owed
 from anonlib.run.endings import finish, require_own_record, tell_published, waits
-from anonlib.run.evaluate import case_of, table_of_figures
+from anonlib.run.evaluate import evaluate_published
+from anonlib.run.figure_table import table_of_figures
 from anonlib.run.obstacles import find_obstacles
 from anonlib.run.operator_limits import require_minimum_k
 from anonlib.run.owners import list_controllers
@@ -43,7 +44,7 @@ from anonlib.run.purge import is_registered
 from anonlib.run.result import CheckResult, ReleaseResult
 from anonlib.run.run_table import Accounting, keep_account, table_of_runs
 from anonlib.run.scan import Scan, scan
-from anonlib.run.steps import Run, keep
+from anonlib.run.steps import Run
 from anonlib.run.verify import audit_published
 from anonlib.source import Source, open_source
 from anonlib.source.given import require_frame
@@ -312,7 +313,8 @@ def _evaluate(
         with _hold(spark, target, run_id, scan.n_rows) as own_lease:
             if trial:
                 return run.trial(source, scan, own_lease)
-            return _evaluate_published(run, source, scan, own_lease)
+            report = audit_delta(target.path, config, progress, target.version)
+            return evaluate_published(run, source, scan, own_lease, report)
 
 
 def _derive_keys(config: Config, run_id: str, target: Target) -> tuple[bytes, bytes]:
@@ -321,54 +323,6 @@ def _derive_keys(config: Config, run_id: str, target: Target) -> tuple[bytes, by
         derive_pseudonym_key(config.attributes, config.pseudonyms, run_id, target.path),
         derive_ledger_key(config.attributes, config.pseudonyms, config.release),
     )
-
-
-def _evaluate_published(run: Run, source: Source, scan: Scan, lease: Lease) -> ReleaseResult:
-    """What the published table is worth, as far as it can be told without links to its source."""
-    config, schema = run.config, source.schema
-    report = audit_delta(run.target.path, config, run.progress, run.target.version)
-    run.account.report = report
-    table = run.target.published()
-    place = {name: f"p{i}" for i, name in enumerate(table.columns)}
-    if missing := [column.name for column in schema.released if column.name not in place]:
-        raise InputError(
-            f"release.path: the table has no column {', '.join(missing)}; it is no "
-            "release of this config"
-        )
-    plain = table.toDF(*place.values())
-    rows = plain.select(*[plain[place[c.name]].alias(c.id) for c in schema.released])
-    n_released = report.n_rows
-    if n_released > scan.n_rows:
-        raise InputError(
-            f"release.path: the table has {n_released} rows, and the source "
-            f"{scan.n_rows}: it has other batches too; measure each when it is released"
-        )
-    work, progress = lease.work, run.progress
-    case = case_of(config, source, scan, rows, n_released, work, progress)
-    evaluation = evaluate_case(
-        config.evaluate, config.gates, case, progress, spark=run.spark, guard=translate_errors
-    )
-    result = ReleaseResult(
-        run_id=run.run_id,
-        outcome="evaluated",
-        n_rows_in=scan.n_rows,
-        n_rows_out=n_released,
-        n_suppressed=scan.n_rows - n_released,
-        n_nobody=scan.n_nobody,
-        audit=report,
-        evaluation=evaluation,
-        policy=judge_rules(
-            config,
-            schema,
-            report.smallest_class,
-            uncounted=report.smallest_class is None,
-        ),
-        table=run.target.path,
-        table_version=run.target.version,
-        record=record_path(run.spark, config.record_path, run.run_id),
-        seconds=dict(progress.seconds),
-    )
-    return keep(run.spark, config, result, source, scan, None)
 
 
 def sweep(

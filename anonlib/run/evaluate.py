@@ -1,147 +1,66 @@
-"""The case of a run, and the table of figures."""
+"""The measures of a table that is published."""
 
-import datetime
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache
-
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
-from pyspark.sql import types as T
-
-from anonlib.config.keys import new_token_key
-from anonlib.config.model import Config
-from anonlib.evaluation.samples import is_held_out
-from anonlib.evaluation.spark_case import SparkCase
-from anonlib.measure import Figure
-from anonlib.measure.states import States
-from anonlib.progress import Progress, SilentProgress
-from anonlib.run.account import spell_path
+from anonlib.auditing import AuditReport
+from anonlib.config.policies.judgement import judge_rules
+from anonlib.errors import InputError
+from anonlib.evaluation import evaluate_case
+from anonlib.run.completion import record_path
 from anonlib.run.result import ReleaseResult
-from anonlib.run.scan import Scan, scan
-from anonlib.run.staging import Place, stage_release
-from anonlib.run.suppression import find_least_cost
+from anonlib.run.run_case import case_of
+from anonlib.run.scan import Scan
+from anonlib.run.steps import Run, keep
 from anonlib.source import Source
-from anonlib.spark.private_table import PrivateTable
-from anonlib.table.columns import COST
-from anonlib.worker.cell_counts import CellCounter
-from anonlib.worker.marks import NO_MARKS
-
-#: The table of figures: a row for each figure of each run.
-METRICS = T.StructType(
-    [
-        T.StructField("run_id", T.StringType()),
-        T.StructField("time", T.TimestampType()),
-        T.StructField("outcome", T.StringType()),  # published, stopped, evaluated
-        T.StructField("measure", T.StringType()),
-        T.StructField("figure", T.StringType()),
-        T.StructField("of", T.StringType()),
-        T.StructField("value", T.DoubleType()),
-        T.StructField("note", T.StringType()),
-        # Which is enough to group by; all else of a run is in the table of runs.
-        T.StructField("target", T.StringType()),
-        T.StructField("version", T.LongType()),
-        T.StructField("config_sha256", T.StringType()),
-    ]
-)
+from anonlib.spark.lease import Lease
+from anonlib.spark.translation import translate_errors
 
 
-def case_of(
-    config: Config,
-    source: Source,
-    scan: Scan,
-    released: DataFrame,
-    n_released: int,
-    work: str,
-    progress: Progress,
-    prior_rows: DataFrame | None = None,
-    link_key: bytes = b"",
-    counts: Mapping[str, States] | None = None,
-    least_cost: int | None = None,
-    counters: Sequence[CellCounter] = (),
-) -> SparkCase:
-    """A release and its source, as measures see them.
+def evaluate_published(
+    run: Run, source: Source, scan: Scan, lease: Lease, report: AuditReport
+) -> ReleaseResult:
+    """What the published table is worth, as far as it can be told without links to its source.
 
-    Args:
-        config: The config.
-        source: The source.
-        scan: The figures of the source.
-        released: The released rows.
-        n_released: Their number.
-        work: The folder for files that measures need.
-        progress: Hears of every stage.
-        prior_rows: The published rows that this batch is added to, if any.
-        link_key: The key of the links between staged rows and source rows.
-        counts: By type of measure: what workers counted in the cells; None for a published release.
-        least_cost: The least cost of suppressed cells; None if no cell is.
-        counters: What workers counted by.
+    report: The audit of that table. Raises InputError if it is no release of the source.
     """
-    return SparkCase.of(
-        config,
-        source.schema,
-        source=source.rows(),
-        released=released,
-        n_source=scan.n_rows,
-        n_released=n_released,
-        encodings={encoding.id: encoding for encoding in scan.encodings},
-        shadow=_shadow_of(source, config, work, progress, prior_rows),
-        link_key=link_key,
-        counts=counts,
-        least_cost=least_cost,
-        fits={each.measure["type"]: each.fit for each in counters},
+    config, schema = run.config, source.schema
+    run.account.report = report
+    table = run.target.published()
+    place = {name: f"p{i}" for i, name in enumerate(table.columns)}
+    if missing := [column.name for column in schema.released if column.name not in place]:
+        raise InputError(
+            f"release.path: the table has no column {', '.join(missing)}; it is no "
+            "release of this config"
+        )
+    plain = table.toDF(*place.values())
+    rows = plain.select(*[plain[place[c.name]].alias(c.id) for c in schema.released])
+    n_released = report.n_rows
+    if n_released > scan.n_rows:
+        raise InputError(
+            f"release.path: the table has {n_released} rows, and the source "
+            f"{scan.n_rows}: it has other batches too; measure each when it is released"
+        )
+    work, progress = lease.work, run.progress
+    case = case_of(config, source, scan, rows, n_released, work, progress)
+    evaluation = evaluate_case(
+        config.evaluate, config.gates, case, progress, spark=run.spark, guard=translate_errors
     )
-
-
-def _shadow_of(
-    source: Source, config: Config, work: str, progress: Progress, prior_rows: DataFrame | None
-) -> Callable[[float], DataFrame]:
-    """A function that makes a release without the held-out persons, in the folder `work`. Its
-    argument is their share.
-
-    Only measures see this release, and the end of the lease removes it.
-    """
-
-    @cache
-    def shadow(share: float) -> DataFrame:
-        with progress.stage("shadow", source.raw.sparkSession):
-            train = source.where(~is_held_out(source.schema, config.seed, share))
-            scanned = scan(train, config, prior_rows)
-            # Pseudonyms and tokens of a table that nobody sees: under keys that nobody has.
-            keys = new_token_key(), new_token_key()
-            names = {column.id: column.name for column in source.schema.released}
-            place = Place(f"{work}/shadow-{share:g}", names, "shadow")
-            staging = stage_release(
-                train, scanned, config, place, *keys, NO_MARKS, SilentProgress()
-            )
-            least = find_least_cost(
-                config.privacy, staging.rows, scanned.n_rows, staging.plan.n_rows
-            )
-            return staging.rows if least is None else staging.rows.where(F.col(COST) < least)
-
-    return shadow
-
-
-def table_of_figures(spark: SparkSession, path: str) -> PrivateTable:
-    """The table with the figures of all runs."""
-    return PrivateTable(spark, path, "evaluate.metrics")
-
-
-def write_metrics(
-    spark: SparkSession, path: str, config_sha256: str, result: ReleaseResult
-) -> None:
-    """Appends the figures of a run to the table of figures at `path`."""
-    if result.evaluation is None:
-        return
-    now = datetime.datetime.now(datetime.UTC)
-    figures = (*_as_figures(result.losses), *result.evaluation.figures())
-    version = result.table_version if result.table_version >= 0 else None
-    run = (spell_path(result.table), version, config_sha256)
-    rows = [
-        (result.run_id, now, result.outcome, measure, f.name, f.of, f.value, f.note, *run)
-        for measure, f in figures
-    ]
-    table_of_figures(spark, path).append(rows, METRICS)
-
-
-def _as_figures(losses: Mapping[str, float | None]) -> Iterator[tuple[str, Figure]]:
-    for name, value in losses.items():
-        yield "loss", Figure(name, value)
+    result = ReleaseResult(
+        run_id=run.run_id,
+        outcome="evaluated",
+        n_rows_in=scan.n_rows,
+        n_rows_out=n_released,
+        n_suppressed=scan.n_rows - n_released,
+        n_nobody=scan.n_nobody,
+        audit=report,
+        evaluation=evaluation,
+        policy=judge_rules(
+            config,
+            schema,
+            report.smallest_class,
+            uncounted=report.smallest_class is None,
+        ),
+        table=run.target.path,
+        table_version=run.target.version,
+        record=record_path(run.spark, config.record_path, run.run_id),
+        seconds=dict(progress.seconds),
+    )
+    return keep(run.spark, config, result, source, scan, None)

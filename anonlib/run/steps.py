@@ -22,7 +22,7 @@ from anonlib.measure.fidelity.overview import Overview
 from anonlib.progress import Progress
 from anonlib.run.account import Account
 from anonlib.run.completion import record_path, write_ahead, write_manifest
-from anonlib.run.evaluate import case_of, write_metrics
+from anonlib.run.figure_table import write_metrics
 from anonlib.run.past import Past, PriorRelease
 from anonlib.run.plan import Outcome, Plan
 from anonlib.run.promise import make_promise
@@ -30,6 +30,7 @@ from anonlib.run.publish import Target, manifest_path, reader_notes
 from anonlib.run.purge import purge, register
 from anonlib.run.records import manifest, record
 from anonlib.run.result import Ending, ReleaseResult
+from anonlib.run.run_case import case_of
 from anonlib.run.scan import Scan
 from anonlib.run.staging import Place, Staging, stage_release
 from anonlib.run.suppression import find_least_cost

@@ -1,0 +1,96 @@
+"""The case of a run: its release and its source, as measures see them."""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from anonlib.config.keys import new_token_key
+from anonlib.config.model import Config
+from anonlib.evaluation.samples import is_held_out
+from anonlib.evaluation.spark_case import SparkCase
+from anonlib.measure.states import States
+from anonlib.progress import Progress, SilentProgress
+from anonlib.run.scan import Scan, scan
+from anonlib.run.staging import Place, stage_release
+from anonlib.run.suppression import find_least_cost
+from anonlib.source import Source
+from anonlib.table.columns import COST
+from anonlib.worker.cell_counts import CellCounter
+from anonlib.worker.marks import NO_MARKS
+
+
+def case_of(
+    config: Config,
+    source: Source,
+    scan: Scan,
+    released: DataFrame,
+    n_released: int,
+    work: str,
+    progress: Progress,
+    prior_rows: DataFrame | None = None,
+    link_key: bytes = b"",
+    counts: Mapping[str, States] | None = None,
+    least_cost: int | None = None,
+    counters: Sequence[CellCounter] = (),
+) -> SparkCase:
+    """A release and its source, as measures see them.
+
+    Args:
+        config: The config.
+        source: The source.
+        scan: The figures of the source.
+        released: The released rows.
+        n_released: Their number.
+        work: The folder for files that measures need.
+        progress: Hears of every stage.
+        prior_rows: The published rows that this batch is added to, if any.
+        link_key: The key of the links between staged rows and source rows.
+        counts: By type of measure: what workers counted in the cells; None for a published release.
+        least_cost: The least cost of suppressed cells; None if no cell is.
+        counters: What workers counted by.
+    """
+    return SparkCase.of(
+        config,
+        source.schema,
+        source=source.rows(),
+        released=released,
+        n_source=scan.n_rows,
+        n_released=n_released,
+        encodings={encoding.id: encoding for encoding in scan.encodings},
+        shadow=_shadow_of(source, config, work, progress, prior_rows),
+        link_key=link_key,
+        counts=counts,
+        least_cost=least_cost,
+        fits={each.measure["type"]: each.fit for each in counters},
+    )
+
+
+def _shadow_of(
+    source: Source, config: Config, work: str, progress: Progress, prior_rows: DataFrame | None
+) -> Callable[[float], DataFrame]:
+    """A function that makes a release without the held-out persons, in the folder `work`. Its
+    argument is their share.
+
+    Only measures see this release, and the end of the lease removes it.
+    """
+
+    @cache
+    def shadow(share: float) -> DataFrame:
+        with progress.stage("shadow", source.raw.sparkSession):
+            train = source.where(~is_held_out(source.schema, config.seed, share))
+            scanned = scan(train, config, prior_rows)
+            # Pseudonyms and tokens of a table that nobody sees: under keys that nobody has.
+            keys = new_token_key(), new_token_key()
+            names = {column.id: column.name for column in source.schema.released}
+            place = Place(f"{work}/shadow-{share:g}", names, "shadow")
+            staging = stage_release(
+                train, scanned, config, place, *keys, NO_MARKS, SilentProgress()
+            )
+            least = find_least_cost(
+                config.privacy, staging.rows, scanned.n_rows, staging.plan.n_rows
+            )
+            return staging.rows if least is None else staging.rows.where(F.col(COST) < least)
+
+    return shadow
