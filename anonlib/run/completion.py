@@ -1,5 +1,5 @@
-"""What a run owes once it is committed: its record in its place, the manifest beside the table, the
-replaced version purged. If it dies before that, the next run on the table does it."""
+"""What a run owes once it is committed: the manifest beside the table, the replaced version
+purged, its record in its place. If it dies before that, the next run on the table does it."""
 
 import json
 from contextlib import suppress
@@ -32,14 +32,14 @@ def complete_last(spark: SparkSession, config: Config, target: Target, lease: Le
         target: The table.
         lease: The lease of the run that does it.
     """
-    ahead = read_ahead(spark, target)
-    if ahead is not None:
-        _keep(spark, config.record_path, target, ahead)
-        Storage(spark, lease.work).delete(f"{lease.work}/{AHEAD}")
     text = _find_manifest(target)
     if text is not None:
         write_manifest(spark, target.path, text)
     purge(spark, target, lease)
+    ahead = read_ahead(spark, target)
+    if ahead is not None:  # last: it names the version that the purge left
+        _keep(spark, config.record_path, target, ahead)
+        Storage(spark, lease.work).delete(f"{lease.work}/{AHEAD}")
 
 
 def _find_manifest(target: Target) -> str | None:

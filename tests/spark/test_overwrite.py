@@ -279,6 +279,7 @@ def test_the_next_run_does_what_a_dead_one_owes(
     assert "k=5" in (path / "_anonlib" / "dictionary.md").read_text()
     record = json.loads((private / "second.json").read_text())
     assert (record["outcome"], record["n_rows_out"]) == ("published", 40)
+    assert record["table_version"] == spark.sql(f"describe history delta.`{path}`").count() - 1
     assert (private / "second.html").exists()
     forget_cached(spark)
     assert table(spark, started).count() == 40
