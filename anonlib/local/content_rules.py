@@ -359,7 +359,7 @@ def _repeated_problems(
             if _alike(own.within(other.share).hashes, other.within(own.share).hashes):
                 n = counter.count_equal(c, q)
                 says = f"equals the quasi-identifier {q.name} in {n} rows"
-                repeats = n >= NEARLY_ALL * max(1, n_present)
+                repeats = n >= NEARLY_ALL * n_present
             elif not (rich or few) and 0.8 <= n_values / max(1.0, other.n_values) <= 1.25:
                 n, n_other, n_pairs = counter.count_pairs(c, q, own.share)
                 n_all = round(n / own.share)

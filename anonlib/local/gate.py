@@ -59,7 +59,7 @@ def find_disclosing_columns(
 def _number_texts(texts: Sequence[pa.Array]) -> list[Ints]:
     """int64[v] for each column: the numbers of its texts, from 0; MISSING for none."""
     every = pa.concat_arrays([pa.array([], pa.string()), *texts]).dictionary_encode()
-    numbers = every.indices.fill_null(MISSING).to_numpy(zero_copy_only=False).astype(np.int64)
+    numbers = every.indices.fill_null(MISSING).to_numpy().astype(np.int64)
     ends = np.cumsum([0, *map(len, texts)])
     return [numbers[low:high] for low, high in pairwise(ends)]
 
@@ -127,4 +127,4 @@ def _count_distinct(numbers: Ints) -> int:
 
 def _pair(a: Ints, b: Ints) -> Ints:
     """One number for each pair of numbers; these may be MISSING."""
-    return (a + 1) * (int(b.max(initial=MISSING)) + 2) + b + 1
+    return a * (int(b.max(initial=MISSING)) + 2) + b

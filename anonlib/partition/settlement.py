@@ -37,7 +37,7 @@ class Owners:
 
     @property
     def kept_rows(self) -> Ints:
-        """int64[owners that are kept]: their rows."""
+        """int64[o]. By number of an owner, up to the last that is kept: its rows."""
         kept = self.owner >= 0
         return np.bincount(self.owner[kept], self.n_rows[kept]).astype(np.int64)
 

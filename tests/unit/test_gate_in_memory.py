@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from anonlib.config.reading import parse
@@ -19,7 +19,7 @@ from anonlib.config.resolve import resolve
 from anonlib.local import gate
 from anonlib.local.gate import find_disclosing_columns
 from anonlib.local.text_columns import to_text_columns
-from anonlib.table.schema import Field
+from anonlib.table.schema import Column, Field, Role
 from tests.content_cases import HARMLESS, MADE, PUBLIC, SENSITIVE, SHOWS, N, config_of, table
 
 
@@ -292,6 +292,27 @@ def test_tables_without_rows_or_identifiers() -> None:
     attributes = {name: {"role": "drop"} for name in ("id", "number", "serial")} | {"x": SENSITIVE}
     found = judged(rows, attributes=attributes, one_row_per_person=True)
     assert "is a key: 400 distinct values in 400 rows" in str(found["x"])
+
+
+few, more = st.sampled_from([None, *"ab"]), st.sampled_from([None, *"abcdef"])
+
+
+@given(st.lists(st.tuples(more, few, few, few), max_size=30))
+@example([("a", None, "b", None), ("a", None, None, "a"), ("b", None, "a", None)])
+def test_counts(rows: list[tuple[str | None, ...]]) -> None:
+    """As anybody counts them: values that are there, and persons, whose missing names are names."""
+    x, y, *_ = fields = [Column(n, n, Role.SENSITIVE, pa.string(), "string") for n in "xypq"]
+    data = {c.id: pa.array([row[i] for row in rows], pa.string()) for i, c in enumerate(fields)}
+    columns = to_text_columns(data, gate._number_texts)
+    counter = gate._TextCounter(columns, pa.table(data), ("p", "q"))
+    assert counter.count_distinct(x) == len({a for a, *_ in rows} - {None})
+    both = {(a, b) for a, b, *_ in rows if a and b}
+    found = counter.count_pairs(x, y, 1.0)
+    assert found == (len({a for a, _ in both}), len({b for _, b in both}), len(both))
+    persons = {a: [who for other, _, *who in rows if other == a] for a, *_ in rows if a}
+    several = [each for each in persons.values() if len(each) > 1]
+    n_alone = sum(all(one == each[0] for one in each) for each in several)
+    assert counter.count_alone(x) == (len(several), n_alone)
 
 
 @given(st.integers(0, 2**32 - 1))

@@ -3,6 +3,7 @@
 import itertools
 import json
 from dataclasses import replace
+from hashlib import sha256
 from types import SimpleNamespace
 from typing import Any
 
@@ -279,6 +280,22 @@ def test_what_a_replaced_table_promised() -> None:
     ]
 
 
+def promise_of(**changes: Any) -> Promise:
+    wage = {"role": "quasi_identifier", "scale": "continuous"}
+    config = parse(
+        {
+            "source": {"format": "dataframe"},
+            "one_row_per_person": True,
+            "privacy": {"models": [{"type": "k_anonymity", "k": 20}]},
+            "release": {"path": "out/people"},
+            **changes,
+            "attributes": {"wage": wage, "age": wage, **changes.get("attributes", {})},
+        }
+    )
+    fields = [Field(name, "int", pa.int32()) for name in config.attributes]
+    return make_promise(config, resolve(config, fields))
+
+
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
@@ -297,25 +314,45 @@ def test_what_a_replaced_table_promised() -> None:
     ],
 )
 def test_columns_are_promised(changes: dict[str, Any], said: str | None) -> None:
-    def promise(**changes: Any) -> Promise:
-        wage = {"role": "quasi_identifier", "scale": "continuous"}
-        config = parse(
-            {
-                "source": {"format": "dataframe"},
-                "one_row_per_person": True,
-                "privacy": {"models": [{"type": "k_anonymity", "k": 20}]},
-                "release": {"path": "out/people"},
-                **changes,
-                "attributes": {"wage": wage, "age": wage, **changes.get("attributes", {})},
-            }
-        )
-        fields = [Field(name, "int", pa.int32()) for name in ("wage", "age")]
-        return make_promise(config, resolve(config, fields))
-
-    found = [*promise(**changes).weaknesses(promise())]
+    found = [*promise_of(**changes).weaknesses(promise_of())]
     centroid = "quasi_identifier centroid keep_type=true restore_variance=false"
     expected = f"column wage was {centroid}, and is {said}"
     assert found == ([] if said is None else [expected])
+
+
+IDS = {name: {"role": "identifier"} for name in ("id", "wave")}
+UNIT = {"attributes": IDS, "unit": ["wave", "id"], "one_row_per_person": False}
+
+
+@pytest.mark.parametrize(
+    ("changes", "persons"),
+    [
+        ({}, DECLARED),
+        ({"attributes": IDS, "one_row_per_person": "id"}, "column id"),
+        (UNIT, "unit id, wave"),
+        ({**UNIT, "person": {"fold_case": True}}, "unit id, wave, case folded"),
+    ],
+)
+def test_what_identifies_persons_is_promised(changes: dict[str, Any], persons: str) -> None:
+    assert promise_of(**changes).persons == persons
+
+
+def test_controllers_are_promised_their_own_models() -> None:
+    models = {"north": [{"type": "k_anonymity", "k": 30}]}
+    steps = [{"type": "controller", "column": "place", "models": models}, {"type": "kmeans"}]
+    found = promise_of(attributes={"place": {"role": "drop"}}, partition={"steps": steps})
+    assert found.owners == {sha256(b"north").hexdigest(): (KAnonymity(k=30),)}
+
+
+@pytest.mark.parametrize(
+    ("accepted", "exempt"),
+    [(False, ()), (["id", "wage", "note"], ("note",)), (True, ("note", "x"))],
+)
+def test_acknowledged_combinations_are_promised(accepted: Any, exempt: tuple[str, ...]) -> None:
+    """Of insensitive columns only: no others are looked at for rare combinations."""
+    attributes = {**IDS, "note": {"role": "insensitive"}, "x": {"role": "insensitive"}}
+    privacy = {"models": [{"type": "k_anonymity", "k": 20}], "acknowledge_unique": accepted}
+    assert promise_of(attributes=attributes, privacy=privacy).exempt == exempt
 
 
 def _promise(*rules: dict[str, Any]) -> Promise:
@@ -346,3 +383,11 @@ def test_rules_of_a_policy_are_promised() -> None:
     assert [*_promise(size, weaker).weaknesses(first)] == [lacking]
     assert len([*_promise().weaknesses(first)]) == 2
     assert not [*first.weaknesses(_promise())]
+
+
+def test_digests_are_those_of_tables_that_are_out() -> None:
+    """Manifests have them: with others, a table whose record is gone would take no batch again."""
+    rule = {"type": "model", "any_of": [{"type": "k_anonymity", "k": 3}]}
+    assert FIRST.digest.startswith("64e2fec25d2d83200002d342c48eeb45")
+    (digest,) = _promise(rule).rules.values()
+    assert digest.startswith("1ed5d50cdf61ccfbacfe28a8c5d7ca04")
