@@ -212,7 +212,7 @@ def _release_blocks(
     table: pa.Table, schema: Schema, config: Config, task: Task, owner: Ints | None
 ) -> MemoryRelease:
     plan = plan_rows(table, schema, config, task, owner)
-    task, units = plan.task, plan.units
+    task, units = plan.task, plan.leaf_plan.units
     deal = plan.deal() if units is None else deal_one_each(len(units))
     released, totals = anonymize_blocks(plan.with_blocks(deal), replace(task, units=units))
     if totals.failed:  # blocks are then merged beyond their unit, by the counts of all

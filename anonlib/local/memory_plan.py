@@ -13,19 +13,14 @@ from anonlib.local.controllers import find_owner_centers, list_owners, settle_ow
 from anonlib.local.leaf_counts import count_in_memory
 from anonlib.local.limits import refuse_large, size_sample
 from anonlib.partition import Sample, send_rows
-from anonlib.partition.chain import grow
 from anonlib.partition.repair import (
     BlockCounts,
     Deal,
-    Demands,
-    Leaves,
     deal_one_each,
-    find_centers,
-    one_demand,
     repair,
 )
-from anonlib.partition.settlement import Owners
-from anonlib.partition.units import BLOCKS_PER_UNIT, IN_TASK, find_heavy, group_leaves
+from anonlib.partition.settlement import Owners, find_demands
+from anonlib.partition.units import LeafPlan, plan_leaves
 from anonlib.privacy import build_models
 from anonlib.table.block import Block, part
 from anonlib.table.columns import BLOCK, CONTROLLER, HASH, HIGH, LOW
@@ -44,31 +39,31 @@ class MemoryPlan:
         rows: The kept rows, in canonical order, with PLACE.
         schema: Their columns.
         task: The worker's task.
+        leaf_plan: The leaves.
         leaf: int64[n]. The leaf of each row.
-        leaves: The leaves.
         owner: int64[n] or None. The controller that each row counts for.
         owners: What became of the data controllers; None without any.
-        units: int64[leaves] or None. The unit of each leaf, if the worker counts leaves and merges
-            those that fail within their unit.
-        max_rows: The rows of a block; None if leaves stay whole.
     """
 
     rows: pa.Table
     schema: Schema
     task: Task
+    leaf_plan: LeafPlan
     leaf: Ints
-    leaves: Leaves
     owner: Ints | None
     owners: Owners | None
-    units: Ints | None
-    max_rows: int | None
 
     def deal(self) -> Deal:
         """The blocks of the leaves, which hold their models. Cost: some counts of all rows."""
-        n_leaves = len(self.leaves.owner)
-        if n_leaves == 1:
+        leaves, models = self.leaf_plan.leaves, build_models(self.task.models)
+        if len(leaves.owner) == 1:
             return deal_one_each(1)  # the table holds the models as a whole
-        return repair(self.leaves, self._count, self._demand, self.max_rows)
+        return repair(
+            leaves,
+            self._count,
+            lambda owner: find_demands(self.owners, models, owner),
+            self.leaf_plan.max_rows,
+        )
 
     def with_blocks(self, deal: Deal) -> pa.Table:
         """The rows as the worker gets them."""
@@ -109,11 +104,6 @@ class MemoryPlan:
             exact=False,
         )
 
-    def _demand(self, owner: Ints) -> Demands:
-        if self.owners is None:
-            return one_demand(build_models(self.task.models), len(owner))
-        return self.owners.demands(owner)
-
 
 def plan_rows(
     table: pa.Table, schema: Schema, config: Config, task: Task, owner: Ints | None = None
@@ -144,16 +134,14 @@ def plan_rows(
     refuse_large(partition, np.array([n]) if owners is None else owners.kept_rows)
     share = 1.0 if len(in_sample) == n else len(in_sample) / n
     sample = Sample(part(block, in_sample), place[in_sample], share)
-    leaf, leaves, units = _find_leaves(block, rows, sample, in_sample, root, schema, config, owners)
-    whole = any(step.max_block_rows for step in partition.steps)
-    bound = None if whole else partition.max_rows
+    leaf_plan, leaf = _plan_leaves(block, rows, sample, in_sample, root, schema, config, owners)
     if owners is None:
-        return MemoryPlan(rows, schema, task, leaf, leaves, None, None, units, bound)
+        return MemoryPlan(rows, schema, task, leaf_plan, leaf, None, None)
     own = {c: tuple(map(registry.spec, models)) for c, models in owners.own.items()}
     task, its = replace(task, values=owners.values, own=own), owners.owner[root]
     kept = np.flatnonzero(its >= 0)
     rows = rows.take(pa.array(kept))
-    return MemoryPlan(rows, schema, task, leaf[kept], leaves, its[kept], owners, units, bound)
+    return MemoryPlan(rows, schema, task, leaf_plan, leaf[kept], its[kept], owners)
 
 
 def _find_owners(
@@ -191,7 +179,7 @@ def _find_owners(
     return settle_owners(owners, root, rows, schema, task.missing_tokens, centers, most), root
 
 
-def _find_leaves(
+def _plan_leaves(
     block: Block,
     rows: pa.Table,
     sample: Sample,
@@ -200,9 +188,8 @@ def _find_leaves(
     schema: Schema,
     config: Config,
     owners: Owners | None,
-) -> tuple[Ints, Leaves, Ints | None]:
-    """int64[n], the leaf of each row; the leaves; and the unit of each, if the worker may merge
-    those that fail.
+) -> tuple[LeafPlan, Ints]:
+    """The leaves, and int64[n], the leaf of each row.
 
     Args:
         block: All rows.
@@ -214,28 +201,25 @@ def _find_leaves(
         config: The config.
         owners: What became of the data controllers.
     """
-    partition, bound, share = config.partition, config.partition.max_rows, sample.share
     n_rows = np.array([block.n]) if owners is None else owners.n_rows
-    tree, found = grow(sample, partition.steps, bound, config.seed, root[in_sample], n_rows)
-    leaf = found if share == 1.0 else send_rows(tree, sample, block, root)
-    heavy: dict[int, int] = {}
-    if not any(step.max_block_rows for step in partition.steps):
-        tuples = _hash_tuples(rows, schema, root)
-        heavy, found = find_heavy(tuples[in_sample], IN_TASK * bound * share, found, tree.n_leaves)
-        for number, its_leaf in heavy.items():
-            leaf = np.where(tuples == number, its_leaf, leaf)
-    n_leaves = tree.n_leaves + len(heavy)
-    sizes = np.rint(np.bincount(found, minlength=n_leaves) / share).astype(np.int64)
-    small = not heavy and int(sizes.max()) <= IN_TASK * bound
-    plain = not block.joint and not any(model.looks_at == "counts" for model in block.models)
-    units = None
-    if small and plain and owners is None and n_leaves > 1:
-        units = group_leaves(tree, sizes, BLOCKS_PER_UNIT * bound)
-    roots = np.array([root[in_sample][found == id][0] for id in heavy.values()], np.int64)
-    owner = np.concatenate([tree.root_of_leaf, roots])
-    owner = owner if owners is None else owners.owner[owner]
-    centers = find_centers(found, sample.coordinates, n_leaves)
-    return leaf, Leaves(tree, owner, centers, tuple(heavy.values())), units
+    owner = None if owners is None else owners.owner
+    tuples = _hash_tuples(rows, schema, root)
+    plan = plan_leaves(
+        sample,
+        root[in_sample],
+        tuples[in_sample],
+        n_rows,
+        owner,
+        config.partition.steps,
+        config.partition.max_rows,
+        config.seed,
+    )
+    if sample.share == 1.0:
+        return plan, plan.leaf
+    leaf = send_rows(plan.tree, sample, block, root)
+    for number, its_leaf in plan.heavy.items():
+        leaf = np.where(tuples == number, its_leaf, leaf)
+    return plan, leaf
 
 
 def _hash_tuples(rows: pa.Table, schema: Schema, root: Ints) -> Ints:

@@ -11,10 +11,11 @@ import numpy as np
 
 from anonlib.arrays import MISSING, Bools, Floats, Ints
 from anonlib.partition.cuts import Singles, TreeShape, no_cuts
-from anonlib.partition.units import IN_TASK
 from anonlib.privacy import CellCounts, KnownGroups, PrivacyModel, Reference, SparseCounts
 from anonlib.privacy.shares import group_codes, sum_counts
 
+#: Blocks of up to this many times max_rows are bisected in their task; larger ones are dealt out.
+IN_TASK = 4
 #: Sketches of distinct values have 64-bit words, this many values of l each.
 VALUES_PER_WORD = 16
 

@@ -10,7 +10,7 @@ import numpy as np
 from anonlib.arrays import Bools, Floats, Ints
 from anonlib.errors import InfeasibleError, Problem
 from anonlib.partition.cuts import no_cuts
-from anonlib.partition.repair import BlockCounts, Demands, merge_small
+from anonlib.partition.repair import BlockCounts, Demands, merge_small, one_demand
 from anonlib.privacy import PrivacyModel, Reference
 from anonlib.table.encoding import Values
 
@@ -69,6 +69,12 @@ class Owners:
             "n_suppressed": int((self.owner < 0).sum()),
             "n_merged": int((self.owner[self.owner >= 0] != np.flatnonzero(self.owner >= 0)).sum()),
         }
+
+
+def find_demands(owners: Owners | None, models: tuple[PrivacyModel, ...], owner: Ints) -> Demands:
+    """The models that the rows of each of these owners must hold: `models`, those of the config, if
+    there are no data controllers."""
+    return one_demand(models, len(owner)) if owners is None else owners.demands(owner)
 
 
 def merge_owners(owners: Owners, counts: BlockCounts, centers: Floats) -> Owners:

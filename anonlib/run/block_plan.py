@@ -19,20 +19,15 @@ from anonlib.errors import ConfigError, Problem
 from anonlib.local.limits import refuse_large
 from anonlib.local.table_digest import Digest
 from anonlib.partition import Cut, Plane, Sample
-from anonlib.partition.chain import grow
 from anonlib.partition.cuts import Cuts
 from anonlib.partition.repair import (
     BlockCounts,
     Deal,
-    Demands,
-    Leaves,
     deal_one_each,
-    find_centers,
-    one_demand,
     repair,
 )
-from anonlib.partition.settlement import Owners
-from anonlib.partition.units import BLOCKS_PER_UNIT, IN_TASK, find_heavy, group_leaves
+from anonlib.partition.settlement import Owners, find_demands
+from anonlib.partition.units import plan_leaves
 from anonlib.privacy import build_models
 from anonlib.run.leaves import LEAF, CutFeature, compile_tree, count_leaves, with_leaf
 from anonlib.run.owners import number_rows, resolve_owners
@@ -213,67 +208,32 @@ def plan_blocks(
     n_rows = np.array([scan.n_rows]) if owners is None else owners.n_rows
     refuse_large(partition, n_rows if owners is None else owners.kept_rows)
     sample, root, tuples = _sample(scan, task, owners)
-    steps, bound = partition.steps, partition.max_rows
-    tree = grow(sample, steps, bound, task.seed, root, n_rows)
-    features, cuts = compile_tree(tree.tree, sample, scan.encodings, scan.hashes)
-    heavy: dict[int, int] = {}
-    leaf = tree.leaf
-    if not any(step.max_block_rows for step in steps):
-        heavy, leaf = find_heavy(tuples, IN_TASK * bound * sample.share, leaf, cuts.n_leaves)
-    n_leaves = cuts.n_leaves + len(heavy)
+    its_owner = None if owners is None else owners.owner
+    steps, max_rows = partition.steps, partition.max_rows
+    leaf_plan = plan_leaves(sample, root, tuples, n_rows, its_owner, steps, max_rows, task.seed)
+    n_leaves = len(leaf_plan.sizes)
+    features, cuts = compile_tree(leaf_plan.tree, sample, scan.encodings, scan.hashes)
     draft = BlockPlan(
         owners=owners,
         features=features,
         cuts=cuts,
-        heavy=heavy,
+        heavy=leaf_plan.heavy,
         deal=replace(deal_one_each(n_leaves), largest=int(n_rows.max())),
         n_rows=scan.n_rows if owners is None else int(n_rows[owners.owner >= 0].sum()),
         values=scan.values if owners is None else owners.values,
-        split_by=_split_by(tree.tree.cuts, scan),
+        split_by=_split_by(leaf_plan.tree.cuts, scan),
     )
     if n_leaves == 1:
         return draft  # the table holds the models as a whole
-    sizes = np.rint(np.bincount(leaf, minlength=n_leaves) / sample.share).astype(np.int64)
-    models = build_models(task.models)
-    small = not heavy and int(sizes.max()) <= IN_TASK * bound
-    plain = not schema.joint and not any(model.looks_at == "counts" for model in models)
-    if small and plain and owners is None and not count:
-        units = group_leaves(cuts, sizes, BLOCKS_PER_UNIT * bound)
-        deal = replace(draft.deal, sizes=sizes, largest=int(sizes.max()))
-        return replace(draft, deal=deal, units=units)
-    max_rows = None if any(step.max_block_rows for step in steps) else bound
-    return _repair(draft, sample, root, leaf, BlockCounter(rows, schema, task), max_rows)
-
-
-def _repair(
-    draft: BlockPlan,
-    sample: Sample,
-    root: Ints,
-    leaf: Ints,
-    counter: "BlockCounter",
-    max_rows: int | None,
-) -> BlockPlan:
-    """The plan with blocks that hold the models.
-
-    Args:
-        draft: The plan before.
-        sample: m sampled rows.
-        root: int64[m]. Their trees.
-        leaf: int64[m]. Their leaves.
-        counter: Counts blocks.
-        max_rows: As for `repair`.
-    """
-    heavy_roots = [root[leaf == id][0] for id in draft.heavy.values()]
-    owner = np.concatenate([draft.cuts.root_of_leaf, np.array(heavy_roots, np.int64)])
-    if draft.owners is not None:
-        owner = draft.owners.owner[owner]
-    centers = find_centers(leaf, sample.coordinates, len(owner))
-    leaves = Leaves(draft.cuts, owner, centers, tuple(draft.heavy.values()))
+    if leaf_plan.units is not None and not count:
+        deal = replace(draft.deal, sizes=leaf_plan.sizes, largest=int(leaf_plan.sizes.max()))
+        return replace(draft, deal=deal, units=leaf_plan.units)
+    counter, models = BlockCounter(rows, schema, task), build_models(task.models)
     deal = repair(
-        leaves,
+        leaf_plan.leaves,
         lambda deal: counter.count(replace(draft, deal=deal)),
-        lambda owner: counter.demands(draft, owner),
-        max_rows,
+        lambda owner: find_demands(owners, models, owner),
+        leaf_plan.max_rows,
     )
     return replace(draft, deal=deal)
 
@@ -293,12 +253,6 @@ class BlockCounter:
         blocks = with_blocks(self.frame, self.schema, plan)
         tokens, n = self.task.missing_tokens, plan.n_blocks
         return count_leaves(blocks, self.schema, plan.values, models, tokens, n, by=BLOCK)
-
-    def demands(self, plan: BlockPlan, owner: Ints) -> Demands:
-        """The models that the rows of each of these controllers must hold."""
-        if plan.owners is None:
-            return one_demand(build_models(self.task.models), len(owner))
-        return plan.owners.demands(owner)
 
 
 def _sample(scan: Scan, task: Task, owners: Owners | None) -> tuple[Sample, Ints, Ints]:

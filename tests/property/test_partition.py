@@ -1,5 +1,6 @@
 """Plans against a naive walk of their trees, repair and bisection against exact recounts."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -8,13 +9,18 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from anonlib.arrays import Floats, Ints
+from anonlib.partition import Sample
 from anonlib.partition.bisection import bisect
 from anonlib.partition.cuts import Cuts, Singles, no_cuts, score_rows, with_one, with_threshold
 from anonlib.partition.repair import BlockCounts, Demands, merge_small, one_demand
+from anonlib.partition.single import Single
+from anonlib.partition.units import LeafPlan, plan_leaves
 from anonlib.privacy import PrivacyModel
 from anonlib.privacy.k_anonymity import KAnonymity
 from anonlib.privacy.l_diversity import LDiversity
+from anonlib.privacy.t_closeness import TCloseness
 from anonlib.table.block import Block, part
+from tests.support import make_block
 
 QUICK = settings(max_examples=40)
 GRIDDED = st.integers(-8, 8).map(lambda i: i / 4)
@@ -297,3 +303,43 @@ def test_one_repeated_tuple_is_halved(n: int) -> None:
 def test_bisect_cuts_between_values_near_the_median() -> None:
     made = block([(x, 0, 0, 0) for x in (0, 0, 0, 1, 1, 2, 2, 3)], (KAnonymity(k=2),), unit=False)
     assert [rows.tolist() for rows in bisect(made, 5)] == [[0, 1, 2], [3, 4, 5, 6, 7]]
+
+
+def leaf_plan(
+    numbers: Any, *, owner: Any = None, root: Any = None, steps: Any = (), **more: Any
+) -> LeafPlan:
+    """The leaves of a table of one column, all of it sampled, in blocks of 10 rows."""
+    values = np.array(numbers)
+    sample = Sample(replace(make_block(values[:, None]), **more), np.arange(len(values)), 1.0)
+    root = np.zeros(len(values), np.int64) if root is None else np.array(root)
+    own = None if owner is None else np.array(owner)
+    return plan_leaves(sample, root, values, np.bincount(root), own, steps, 10, seed=0)
+
+
+def test_a_frequent_tuple_has_a_leaf_of_its_own() -> None:
+    """By hand: 50 of 90 rows have the value 7, more than four blocks. They are of tree 1, whose
+    rows count for controller 5."""
+    numbers = [*range(20, 40), *[7] * 50, *range(100, 120)]
+    planned = leaf_plan(numbers, root=[0] * 20 + [1] * 70, owner=[3, 5])
+    *_, own = range(len(planned.sizes))
+    assert planned.heavy == {7: own}
+    assert planned.leaf.tolist().count(own) == planned.sizes[own] == 50
+    assert planned.leaves.heavy == (own,)
+    assert planned.leaves.centers[own].tolist() == [7.0]
+    assert planned.leaves.owner[own] == 5
+    assert planned.leaves.owner[planned.leaf].tolist() == [3] * 20 + [5] * 70
+    assert planned.units is None
+    whole = leaf_plan(numbers, steps=[Single()])
+    assert (whole.heavy, whole.max_rows) == ({}, None)
+
+
+def test_when_tasks_may_merge_leaves() -> None:
+    numbers = np.arange(200)
+    planned = leaf_plan(numbers)
+    assert planned.units is not None
+    assert np.bincount(planned.units, planned.sizes).min() >= 40
+    assert planned.sizes.sum() == 200
+    assert leaf_plan(numbers, owner=[0]).units is None
+    assert leaf_plan(numbers, joint=True).units is None
+    assert leaf_plan(numbers, models=(TCloseness(t=0.5, attribute="s"),)).units is None
+    assert leaf_plan(numbers[:5]).units is None  # a single leaf

@@ -12,7 +12,9 @@ from pyspark.sql import functions as F
 from pyspark.sql.classic.dataframe import DataFrame
 
 import anonlib
+from anonlib.partition import units
 from anonlib.partition.chain import grow
+from anonlib.partition.repair import IN_TASK
 from anonlib.run import block_plan
 from anonlib.run.leaves import LEAF, compile_tree, with_leaf
 from anonlib.run.scan import scan
@@ -141,7 +143,7 @@ def test_a_repeated_tuple_is_dealt_out(spark: SparkSession, tmp_path: Path) -> N
     assert planned.deal.buckets.max() >= 20
     sizes = block_plan.with_blocks(rows, source.schema, planned).groupBy(BLOCK).count()
     largest = sizes.agg(F.max("count")).collect()[0][0]
-    assert largest <= block_plan.IN_TASK * 100
+    assert largest <= IN_TASK * 100
     result = anonlib.release(parsed, dataframe=frame)
     assert result.audit is not None
     assert result.audit.passed
@@ -188,9 +190,7 @@ def test_tasks_count_blocks_and_merge_them(
     assert rows == multiset(spark.createDataFrame(alone.table))
 
     models[0]["k"] = 45  # leaves have about 50 rows; each is a unit here
-    monkeypatch.setattr(
-        block_plan, "group_leaves", lambda cuts, sizes, least: np.arange(len(sizes))
-    )
+    monkeypatch.setattr(units, "group_leaves", lambda cuts, sizes, least: np.arange(len(sizes)))
     counted = release()
     assert counts
     assert counted.n_blocks < result.n_blocks
