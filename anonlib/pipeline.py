@@ -44,8 +44,8 @@ from anonlib.run.purge import is_registered
 from anonlib.run.result import CheckResult, ReleaseResult
 from anonlib.run.run_table import Accounting, keep_account, table_of_runs
 from anonlib.run.scan import Scan, scan
+from anonlib.run.staged_audit import audit_published
 from anonlib.run.steps import Run
-from anonlib.run.verify import audit_published
 from anonlib.source import Source, open_source
 from anonlib.source.given import require_frame
 from anonlib.source.other_table import require_other_tables

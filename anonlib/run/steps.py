@@ -32,15 +32,15 @@ from anonlib.run.records import manifest, record
 from anonlib.run.result import Ending, ReleaseResult
 from anonlib.run.run_case import case_of
 from anonlib.run.scan import Scan
-from anonlib.run.staging import Place, Staging, stage_release
-from anonlib.run.suppression import find_least_cost
-from anonlib.run.verify import (
+from anonlib.run.staged_audit import (
     audit_staged,
     audit_with_published,
     find_released_nodes,
     judge_audited,
-    require,
+    require_audited,
 )
+from anonlib.run.staging import Place, Staging, stage_release
+from anonlib.run.suppression import find_least_cost
 from anonlib.source import Source
 from anonlib.source.steady import require_same
 from anonlib.spark.digest import digest, digest_halves, with_halves
@@ -181,7 +181,7 @@ class Run:
             spec = make_published_spec(config)
             report = audit_staged(rows, spec, schema, staging.plan, table, by_file)
             self.account.report = report
-            require(report, outcome, staging.plan, scan, config.privacy)
+            require_audited(report, outcome, staging.plan, scan, config.privacy)
             table_report = report
             if table is not None:
                 known = None if self.prior.known is None else self.prior.known.report

@@ -42,7 +42,10 @@ TESTS: dict[str, tuple[str, str]] = {
         """test_audit test_audit_shares test_audit_oracle test_tokens test_look_alikes
         test_audit_in_memory_as_spark""",
     ),
-    "anonlib/run/verify.py": ("unit/test_verify", "test_tokens test_append test_partition_steps"),
+    "anonlib/run/staged_audit.py": (
+        "unit/test_staged_audit",
+        "test_tokens test_append test_partition_steps",
+    ),
     "anonlib/run/publish.py": (
         "unit/test_target unit/test_versions",
         "test_target_changes test_publish test_kill",

@@ -8,7 +8,7 @@ import pytest
 from anonlib.config.model import PrivacySection
 from anonlib.errors import AuditError
 from anonlib.privacy.k_anonymity import KAnonymity
-from anonlib.run.verify import require
+from anonlib.run.staged_audit import require_audited
 
 
 def privacy(limit: float) -> PrivacySection:
@@ -35,7 +35,7 @@ def counts(kept: int, *, audited: int | None = None, made: int = 100, planned: i
 
 @pytest.mark.parametrize("kept", [100, 91, 90])
 def test_within_the_limit(kept: int) -> None:
-    require(*counts(kept), privacy(0.1))
+    require_audited(*counts(kept), privacy(0.1))
 
 
 @pytest.mark.parametrize(
@@ -50,4 +50,4 @@ def test_within_the_limit(kept: int) -> None:
 )
 def test_beyond_it(found: Any) -> None:
     with pytest.raises(AuditError, match="rows don't add up, nothing was published: 100 scanned"):
-        require(*found, privacy(0.1))
+        require_audited(*found, privacy(0.1))

@@ -16,7 +16,7 @@ from anonlib.errors import AuditError, Problem
 from anonlib.evaluation.published_spec import counts_persons
 from anonlib.local.table_digest import Digest
 from anonlib.privacy.k_anonymity import KAnonymity
-from anonlib.run import verify
+from anonlib.run import staged_audit
 from anonlib.table.schema import Column, Role, Schema
 
 GOOD = Verdict("k_anonymity k=3", True, 3, 3, 0, ())
@@ -38,7 +38,7 @@ def require(
     found: Any = SimpleNamespace(n_rows=anonymized, digest=Digest(kept))
     plan: Any = SimpleNamespace(n_rows=planned)
     scan: Any = SimpleNamespace(n_rows=scanned)
-    verify.require(report(audited), found, plan, scan, limit(share))
+    staged_audit.require_audited(report(audited), found, plan, scan, limit(share))
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_a_failed_audit_stops_the_run() -> None:
     whole: Any = SimpleNamespace(n_rows=3, digest=Digest(3))
     for failed in (report(3, GOOD, BAD), report(3, problems=(Problem("a", "no"),))):
         with pytest.raises(AuditError, match="the audit failed, nothing was published: ") as error:
-            verify.require(failed, whole, whole, whole, limit(0))
+            staged_audit.require_audited(failed, whole, whole, whole, limit(0))
         assert ("l_diversity l=2: 4 classes fail" in str(error.value)) == (BAD in failed.verdicts)
         assert ("a: no" in str(error.value)) == (failed.problems != ())
         assert "k_anonymity" not in str(error.value)
@@ -151,9 +151,9 @@ def test_the_table_with_a_batch(
     asked = audited(monkeypatch, whole)
     if fails:
         with pytest.raises(AuditError, match=fails):
-            verify.audit_with_published(table, spec, added, 5, None)
+            staged_audit.audit_with_published(table, spec, added, 5, None)
     else:
-        found = verify.audit_with_published(table, spec, added, 5, None)
+        found = staged_audit.audit_with_published(table, spec, added, 5, None)
         assert (found.passed, found.n_rows) == (True, 9)
     assert asked == [("table", spec, None)]
 
@@ -175,7 +175,7 @@ def test_known_rows_are_not_audited_again(
     """Unless both parts hold just the models that the table must hold."""
     table: Any = "table"
     asked = audited(monkeypatch, report(9))
-    found = verify.audit_with_published(table, SPEC, added, 5, known)
+    found = staged_audit.audit_with_published(table, SPEC, added, 5, known)
     assert (found.by_batch, len(asked)) == (joined, 0 if joined else 1)
     assert (found.n_rows, found.passed) == (9, True)
 
@@ -183,7 +183,7 @@ def test_known_rows_are_not_audited_again(
 def test_known_rows_must_be_all_that_are_there() -> None:
     table: Any = "table"
     with pytest.raises(AuditError, match=r"rows don't add up.*audited; see what is there"):
-        verify.audit_with_published(table, SPEC, report(4), 6, report(5))
+        staged_audit.audit_with_published(table, SPEC, report(4), 6, report(5))
 
 
 def test_two_parts_make_bounds() -> None:
@@ -261,7 +261,7 @@ def test_persons_of_a_published_table(
     table: Any = "table"
     made = config(**changes)
     asked = audited(monkeypatch, report(9))
-    found = verify.audit_published(table, made)
+    found = staged_audit.audit_published(table, made)
     ((_, spec, _),) = asked
     assert (spec.persons, spec.token) == (persons, "name" if persons == "token" else None)
     assert counts_persons(made) == counts
@@ -272,7 +272,7 @@ def test_controllers_of_a_published_table(monkeypatch: pytest.MonkeyPatch) -> No
     table: Any = "table"
     made = config(partition={"steps": [{"type": "controller", "column": "site"}]})
     asked = audited(monkeypatch, report(9))
-    assert verify.audit_published(table, made).notes == (verify.CONTROLLERS,)
+    assert staged_audit.audit_published(table, made).notes == (staged_audit.CONTROLLERS,)
     assert asked
 
 
@@ -309,8 +309,8 @@ def no_columns(monkeypatch: pytest.MonkeyPatch) -> None:
         def isin(self, *values: Any) -> Any:
             return values
 
-    monkeypatch.setattr(verify, "F", SimpleNamespace(col=Name))
-    monkeypatch.setattr(verify, "CONTROLLER", "controller")
+    monkeypatch.setattr(staged_audit, "F", SimpleNamespace(col=Name))
+    monkeypatch.setattr(staged_audit, "CONTROLLER", "controller")
 
 
 def test_staged_rows_are_audited_under_their_names(
@@ -319,15 +319,15 @@ def test_staged_rows_are_audited_under_their_names(
     plan: Any = SimpleNamespace(owners=None)
     for schema, columns in (
         (SCHEMA, ("c0 as age",)),
-        (replace(SCHEMA, unit=("c1",)), ("c0 as age", verify.TOKEN)),
+        (replace(SCHEMA, unit=("c1",)), ("c0 as age", staged_audit.TOKEN)),
     ):
         asked = audited(monkeypatch, report(9))
         staged: Any = Staged()
         whole: Any = "whole"
-        assert verify.audit_staged(staged, SPEC, schema, plan, whole, None) == report(9)
+        assert staged_audit.audit_staged(staged, SPEC, schema, plan, whole, None) == report(9)
         assert asked == [(columns, asked[0][1], [], "whole")]
         spec = asked[0][1]
-        by_token = ("token", verify.TOKEN) if schema.unit else ("rows", None)
+        by_token = ("token", staged_audit.TOKEN) if schema.unit else ("rows", None)
         assert (spec.persons, spec.token) == by_token
 
 
@@ -344,11 +344,11 @@ def test_files_are_audited_apart(
         asked.append(given)
         return [of_table, of_files]
 
-    monkeypatch.setattr(verify.auditing, "audit_parts", audit)
+    monkeypatch.setattr(staged_audit.auditing, "audit_parts", audit)
     staged: Any = Staged()
     whole: Any = "whole"
-    found = verify.audit_staged(staged, SPEC, SCHEMA, plan, whole, staged)
-    assert asked == [(("c0 as age", verify.FILE), SPEC, [verify.FILE], "whole")]
+    found = staged_audit.audit_staged(staged, SPEC, SCHEMA, plan, whole, staged)
+    assert asked == [(("c0 as age", staged_audit.FILE), SPEC, [staged_audit.FILE], "whole")]
     assert found.passed is not fails
     told = [v.model for v in found.verdicts if v.model.startswith("each file: ")]
     assert told == (["each file: l_diversity l=2"] if fails else [])
@@ -360,7 +360,7 @@ def test_controllers_are_audited_apart(monkeypatch: pytest.MonkeyPatch, no_colum
     plan: Any = SimpleNamespace(owners=SimpleNamespace(with_own_models=lambda: own))
     asked = audited(monkeypatch, report(9, BAD))
     staged: Any = Staged(3)
-    found = verify.audit_staged(staged, SPEC, SCHEMA, plan, None, None)
+    found = staged_audit.audit_staged(staged, SPEC, SCHEMA, plan, None, None)
     assert [v.model for v in found.verdicts] == [
         "l_diversity l=2",
         "each controller: l_diversity l=2",
@@ -416,12 +416,12 @@ def test_nodes_in_a_table(monkeypatch: pytest.MonkeyPatch) -> None:
             return self
 
     functions = SimpleNamespace(collect_set=lambda name: name, col=Name, explode=lambda c: c)
-    monkeypatch.setattr(verify, "F", functions)
+    monkeypatch.setattr(staged_audit, "F", functions)
     text = SimpleNamespace(released_type=pa.string())
     shares = SimpleNamespace(released_type=pa.list_(pa.struct({"node": pa.int32()})))
     table: Any = Texts(["a", "b", "c"], [["y", "all"]], [0, 2, 3])
     schema: Any = Named(c=text, b=shares)
-    assert verify.find_released_nodes(table, schema) == {"c": {1, 2}, "b": {0, 2}}
+    assert staged_audit.find_released_nodes(table, schema) == {"c": {1, 2}, "b": {0, 2}}
     assert table.asked == [("n0", "n1", "n2"), ("n2",), "n1.node"]
-    assert verify.find_released_nodes(table, Named(b=shares)) == {"b": {0, 2}}  # type: ignore[arg-type]
-    assert verify.find_released_nodes(table, Named()) == {}  # type: ignore[arg-type]
+    assert staged_audit.find_released_nodes(table, Named(b=shares)) == {"b": {0, 2}}  # type: ignore[arg-type]
+    assert staged_audit.find_released_nodes(table, Named()) == {}  # type: ignore[arg-type]

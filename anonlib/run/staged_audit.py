@@ -105,7 +105,7 @@ def audit_with_published(
     return report
 
 
-def require(
+def require_audited(
     report: AuditReport, outcome: Outcome, plan: Plan, scan: Scan, privacy: PrivacySection
 ) -> None:
     """Raises AuditError unless the audit passed, no row was lost or invented, and no more rows were
