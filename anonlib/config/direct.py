@@ -92,6 +92,8 @@ _KINDS: dict[str, Callable[[str], bool]] = {
     "postal addresses": lambda text: bool(_ADDRESS.fullmatch(text)),
     "names of persons": _is_name,
 }
+#: Texts that may stand for a missing value.
+_TOKENS = {*MISSING_TOKENS, *TEXT_TOKENS, *NUMBER_TOKENS}
 #: Kinds that other columns may look like: they need many different values, too.
 LOOSE_KINDS = ("postal addresses", "names of persons")
 #: Kinds of which a person has one for long, so that its rows can be found by it.
@@ -101,8 +103,12 @@ PERSONAL_KINDS = ("e-mail addresses", "social security numbers", "IBANs", "phone
 def list_texts(values: pa.Array | pa.ChunkedArray) -> list[str]:
     """Some distinct texts of a column, without those that may stand for a missing value."""
     texts = pc.unique(values).drop_null().slice(0, MOST_TEXTS).to_pylist()
-    others = {*MISSING_TOKENS, *TEXT_TOKENS, *NUMBER_TOKENS}
-    return [text for text in texts if text.strip().lower() not in others]
+    return [text for text in texts if is_no_token(text)]
+
+
+def is_no_token(text: str) -> bool:
+    """Whether a text can't stand for a missing value."""
+    return text.strip().lower() not in _TOKENS
 
 
 def count_kinds(texts: Iterable[str]) -> Counter[str]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -60,6 +61,7 @@ from anonlib.table.schema import Column
 from anonlib.text import count_noun
 
 if TYPE_CHECKING:
+    from anonlib.config.guess import ColumnProfile
     from anonlib.in_hand.suggestion import Suggestion, SuggestOptions
     from anonlib.local.engine import MemoryRelease
     from anonlib.local.rows import Rows
@@ -68,8 +70,6 @@ if TYPE_CHECKING:
 
 #: The arguments of `anonymize`, without sections.
 _ARGUMENTS = [f.name for f in fields(Arguments) if f.name != "sections"]
-#: The most rows of a DataFrame in Spark that scales are guessed from.
-GUESS_ROWS = 10_000
 #: A note on tables of pandas.
 INDEX = (
     "the index counts as columns, since pandas writes it with the table; `reset_index(drop=True)` "
@@ -544,6 +544,7 @@ def _configure_in_spark(
     data: Any, config: GivenConfig | None, arguments: Arguments
 ) -> tuple[Config, tuple[str, ...]]:
     """The config of a call for a DataFrame in Spark, and notes on what was guessed."""
+    from anonlib.source.frame_profile import profile_frame, take_no_rows
     from anonlib.source.given import require_frame
     from anonlib.spark.translation import translate_errors
 
@@ -556,12 +557,16 @@ def _configure_in_spark(
         return chosen.model_copy(update={"source": SourceSection.model_validate(plain)}), ()
     if arguments.path is None:
         raise InputError("path: name the folder of the Delta table that is published")
-    names = data.columns
-    kept = [name for name in names if name in arguments.names]
-    quoted = [f"`{name.replace('`', '``')}`" for name in kept]
-    with translate_errors("data", permission_error=InputError):
-        some = data.select(*quoted).limit(GUESS_ROWS).toArrow()
-    return config_from_arguments(some, names, arguments)
+    kept = [name for name in data.columns if name in arguments.names]
+    guarded = partial(translate_errors, "data", permission_error=InputError)
+    with guarded():
+        empty = take_no_rows(data, kept)
+
+    def profile(names: Sequence[str]) -> Mapping[str, "ColumnProfile"]:
+        with guarded():
+            return profile_frame(data, names)
+
+    return config_from_arguments(empty, data.columns, arguments, profile)
 
 
 def _read(

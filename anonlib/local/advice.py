@@ -1,64 +1,14 @@
 """What is worth knowing of columns in hand: the guesses of `anonlib init`, as notes."""
 
-import re
 from collections.abc import Collection, Iterable, Iterator
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from anonlib.config.direct import PERSONAL_KINDS, count_kinds, list_texts, main_kind
+from anonlib.config.direct import PERSONAL_KINDS, list_texts
 from anonlib.config.guess import ColumnProfile, guess_role
 from anonlib.errors import Problem
-from anonlib.local.rows import name_type
-from anonlib.table.schema import Role, Scale, Schema, is_atomic
-from anonlib.text import DATE_TEXT, DECIMAL_TEXT, NUMBER_TOKENS, TEXT_TOKENS, TIME_TEXT, WHOLE_TEXT
-
-#: What texts are tried as, the narrowest first.
-_TEXTS = {"bigint": WHOLE_TEXT, "double": DECIMAL_TEXT, "date": DATE_TEXT, "timestamp": TIME_TEXT}
-
-
-def profile_values(name: str, values: pa.Array) -> ColumnProfile:
-    """The profile of a column. values: in a type that Spark has. Cost: O(n); texts are looked at
-    as far as they differ, and not all of those."""
-    present = values.drop_null()
-    if not is_atomic(values.type):
-        return ColumnProfile(name, name_type(values.type), len(present), 0)
-    tokens = _count_tokens(present)
-    texts = list_texts(present) if pa.types.is_string(values.type) else []
-    return ColumnProfile(
-        name,
-        name_type(values.type),
-        n_present=len(present) - sum(tokens.values()),
-        n_distinct=len(present.unique()) - len(tokens),
-        parses_as=_parse(texts),
-        kind=main_kind(count_kinds(texts)),
-        tokens=tokens,
-    )
-
-
-def _count_tokens(present: pa.Array) -> dict[str, int]:
-    """By value that may stand for a missing one: its rows."""
-    at, kind = pa.types, present.type
-    if at.is_string(kind):
-        counts = pc.value_counts(present)
-        known = {**TEXT_TOKENS, **{token: token for token in NUMBER_TOKENS}}
-        found = zip(
-            counts.field("values").to_pylist(), counts.field("counts").to_pylist(), strict=True
-        )
-        return {text: n for text, n in found if text.strip().lower() in known}
-    if not (at.is_signed_integer(kind) or at.is_floating(kind)):
-        return {}
-    negative = pc.filter(present, pc.less(present, pa.scalar(0, kind)))
-    values = pc.unique(negative).to_pylist()
-    spelled = f"{values[0]:g}" if len(values) == 1 else ""
-    return {spelled: len(negative)} if spelled in NUMBER_TOKENS else {}
-
-
-def _parse(texts: Iterable[str]) -> str | None:
-    """The narrowest type that all texts can be read as; None for none."""
-    plain = [text.strip() for text in texts]
-    fitting = (t for t, shape in _TEXTS.items() if all(re.match(shape, text) for text in plain))
-    return next(fitting, None) if plain else None
+from anonlib.local.column_facts import parse_texts
+from anonlib.table.schema import Role, Scale, Schema
 
 
 def advise(profiles: Iterable[ColumnProfile]) -> Iterator[str]:
@@ -90,7 +40,7 @@ def note_times(schema: Schema, sample: pa.Table) -> Iterator[str]:
         if not pa.types.is_string(column.type) or column.scale is not Scale.NOMINAL:
             continue
         values = sample.column(column.id).combine_chunks()
-        kind = _parse(list_texts(values.drop_null()))
+        kind = parse_texts(list_texts(values.drop_null()))
         if kind in ("date", "timestamp") and column.hierarchy is None:
             yield (
                 f"column {column.name}: these texts look like dates; with `type: {kind}` and "

@@ -2,7 +2,7 @@
 
 import re
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -27,8 +27,8 @@ from anonlib.local.advice import (
     advise_unchanged,
     find_direct,
     list_missing,
-    profile_values,
 )
+from anonlib.local.column_facts import find_facts, make_profile
 from anonlib.local.rows import to_plain_type
 from anonlib.table.schema import Role, is_atomic
 from anonlib.text import MISSING_TOKENS
@@ -185,15 +185,19 @@ def _is_list(names: Any) -> bool:
 
 
 def config_from_arguments(
-    table: pa.Table, names: Sequence[str], arguments: Arguments
+    table: pa.Table,
+    names: Sequence[str],
+    arguments: Arguments,
+    profile_table: Callable[[Sequence[str]], Mapping[str, ColumnProfile]] | None = None,
 ) -> tuple[Config, tuple[str, ...]]:
     """Makes the config of a call. Nothing in it is read from the environment: names of columns and
     categories may look like variables.
 
     Args:
-        table: The columns that the arguments name, or some of their rows.
+        table: The columns that the arguments name; of a table in Spark without its rows.
         names: All columns of the table.
         arguments: The arguments.
+        profile_table: Looks at columns of a table in Spark.
 
     Returns:
         The config, and notes on what was guessed.
@@ -212,14 +216,15 @@ def config_from_arguments(
     profiles: dict[Role, list[ColumnProfile]] = {}
     roles = {name: [Role.IDENTIFIER] for name in arguments.persons} | arguments.roles
     scales, hierarchies = arguments.scales or {}, arguments.hierarchies or {}
+    seen = [name for name, (role,) in roles.items() if role is not Role.IDENTIFIER]
+    profile_of = profile_table(seen) if profile_table else _profile_columns(table, seen)
     for name, (role,) in roles.items():
         attributes[name] = {"role": str(role)}
         if role is not Role.IDENTIFIER:
-            column = table.column(name)
-            profile = profile_values(name, to_plain_type(name, column))
-            profiles.setdefault(role, []).append(profile)
+            profiles.setdefault(role, []).append(profile_of[name])
         if role is Role.QUASI_IDENTIFIER:
-            attributes[name] |= _guess_scale(column, profile, scales, hierarchies)
+            column = table.column(name)
+            attributes[name] |= _guess_scale(column, profile_of[name], scales, hierarchies)
             if name not in scales:
                 guesses.setdefault(attributes[name]["scale"], []).append(name)
         if name in hierarchies:
@@ -242,6 +247,12 @@ def config_from_arguments(
     tree = copy_tree(sections, "", problems)
     config = build_config(tree, None, problems)
     return config, (*notes, *_advise(profiles, config.privacy))
+
+
+def _profile_columns(table: pa.Table, names: Iterable[str]) -> dict[str, ColumnProfile]:
+    """By name: the profiles of columns in memory."""
+    columns = {name: to_plain_type(name, table.column(name)) for name in names}
+    return {n: make_profile(n, each.type, find_facts(each)) for n, each in columns.items()}
 
 
 def _advise(

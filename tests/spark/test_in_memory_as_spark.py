@@ -13,7 +13,7 @@ from pyarrow import parquet
 from pyspark.sql import SparkSession
 
 import anonlib
-from anonlib.errors import ConfigError, InputError
+from anonlib.errors import ConfigError, InfeasibleError, InputError
 from anonlib.local.engine import make_release
 from anonlib.local.rows import list_needed, read_rows
 from anonlib.progress import Progress
@@ -334,6 +334,35 @@ def test_a_dataframe_of_spark(
         anonlib.audit(found.table, found.config)
     with pytest.raises(InputError, match="a Delta table already"):
         found.to_parquet(tmp_path / "x.parquet")
+
+
+@pytest.mark.spark
+def test_guesses_are_of_all_rows(spark: SparkSession, tmp_path: Path) -> None:
+    """Of a DataFrame, too: not of the rows that come first."""
+    n = 12_000
+    table = pa.table(
+        {
+            "age": [i % 3 if i < 11_000 else i % 40 for i in range(n)],
+            "town": [f"t{i % 7}" for i in range(n)],
+            "illness": [("flu", "cold", "gout")[i % 3] if i < n - 50 else "none" for i in range(n)],
+            "note": ["ok" if i < 11_000 else f"p{i}@mail.example" for i in range(n)],
+        }
+    )
+    given: dict[str, Any] = {
+        "quasi_identifiers": ["age", "town"],
+        "k": 5,
+        "one_row_per_person": True,
+        "seed": 5,
+    }
+    frame, path = spark.createDataFrame(table), str(tmp_path / "t")
+    found = anonlib.anonymize(frame, **given, sensitive=["illness"], path=path)
+    here = anonlib.anonymize(table, **given, sensitive=["illness"])
+    assert found.config.attributes == here.config.attributes
+    assert "none" in found.config.privacy.missing_tokens
+    assert found.config.privacy == here.config.privacy
+    with pytest.raises(InfeasibleError, match="column note: shows who a person is"):
+        anonlib.anonymize(frame, **given, sensitive=["illness", "note"], path=f"{path}2")
+    assert not Path(f"{path}2").exists()
 
 
 MEASURES: list[dict[str, Any]] = [

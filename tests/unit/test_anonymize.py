@@ -272,9 +272,9 @@ def test_texts_for_missing_values_are_no_values(role: str) -> None:
         released(data, **given)
     data.loc[::5, "finding"] = "cold"
     found = released(data, **given)
-    assert found.config.privacy.missing_tokens == ("?", "", "NA", "-")
+    assert found.config.privacy.missing_tokens == ("?", "", "-", "NA")
     notes = "\n".join(found.notes)
-    assert "column finding: NA, - count as missing, so that no model takes it for" in notes
+    assert "column finding: -, NA count as missing, so that no model takes it for" in notes
     own = released(data, **given, privacy={"missing_tokens": ["?"]})
     assert own.config.privacy.missing_tokens == ("?",)
     assert "column finding" not in "\n".join(own.notes)
