@@ -3,8 +3,13 @@
 from pyspark.sql import DataFrame
 
 from anonlib.errors import ConfigError, Problem
-from anonlib.spark.expressions import blame_text, find_fallible, require_plain
+from anonlib.spark.expressions import blame_text, find_fallible, reads_floats, require_plain
+from anonlib.spark.loan import change_setting
 from anonlib.spark.translation import translate_errors
+
+#: Whether readers of Parquet, and so of Delta, leave out groups of rows by a condition. They take
+#: 0.0 and -0.0 for two numbers, and know no NaN, so that rows which fulfil it can be lost.
+PUSHDOWN = "spark.sql.parquet.filterPushdown"
 
 
 def filter_rows(frame: DataFrame, condition: str | None) -> DataFrame:
@@ -27,5 +32,7 @@ def filter_rows(frame: DataFrame, condition: str | None) -> DataFrame:
                     )
                 ]
             )
+        if reads_floats(expression):
+            change_setting(frame.sparkSession.conf, PUSHDOWN, "false")
         with blame_text("source.where", frame.columns):
             return frame.where(condition)

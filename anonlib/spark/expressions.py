@@ -152,6 +152,13 @@ def _wrong(expression: Any) -> Iterator[str]:
         yield "rand, uuid, input_file_name and the like change from one reading to the next"
 
 
+def reads_floats(expression: Any) -> bool:
+    """Whether an expression uses a column that has floating numbers."""
+    columns = expression.references().toSeq()
+    types = [columns.apply(i).dataType().simpleString() for i in range(columns.size())]
+    return any(re.search(r"\b(float|double)\b", type) for type in types)
+
+
 def _names(expression: Any) -> set[str]:
     """The names of the classes of an expression's parts."""
     return {node["class"].rpartition(".")[2] for node in json.loads(expression.toJSON())}

@@ -27,6 +27,8 @@ REDACTED = "spark.redaction.regex"
 #: The settings of every run, on a session of anonlib or an existing one.
 REQUIRED = {
     "spark.sql.session.timeZone": "UTC",
+    # What `timestamp` means in SQL and casts.
+    "spark.sql.timestampType": "TIMESTAMP_LTZ",
     # A file that can't be read ends a run: rows are never lost.
     "spark.sql.files.ignoreCorruptFiles": "false",
     "spark.sql.files.ignoreMissingFiles": "false",
@@ -49,6 +51,7 @@ REQUIRED = {
 #: The settings that a release relies on: nobody may change them.
 FIXED = (
     "spark.sql.session.timeZone",
+    "spark.sql.timestampType",
     "spark.sql.redaction.string.regex",
     "spark.sql.files.ignoreCorruptFiles",
     "spark.sql.files.ignoreMissingFiles",

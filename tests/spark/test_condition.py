@@ -1,16 +1,20 @@
 """What `source.where` may say: no more than a condition on the columns of one row."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from anonlib.config.model import RESERVED_PREFIX
 from anonlib.errors import ConfigError, InputError
-from anonlib.source.condition import filter_rows
+from anonlib.source.condition import PUSHDOWN, filter_rows
 from anonlib.spark import expressions as limits
 from anonlib.spark.expressions import require_plain
+from anonlib.spark.loan import return_session
 from anonlib.spark.translation import translate_errors
 
 pytestmark = pytest.mark.spark
@@ -159,3 +163,24 @@ def test_other_expressions(frame: DataFrame) -> None:
     require_plain(frame, "pmod(xxhash64(id, 'y'), 2) + sqrt(id)", "x")
     with pytest.raises(ConfigError, match=r"^x: reflect"):
         require_plain(frame, "reflect('java.lang.Math', 'abs', 1)", "x")
+
+
+@pytest.mark.parametrize("form", ["parquet", "delta"])
+@pytest.mark.parametrize(
+    "condition", ["f = 0", "f in (0, 1)", "f > 1000", "exists(many, x -> x = 0)"]
+)
+def test_floats_of_files(spark: SparkSession, tmp_path: Path, form: str, condition: str) -> None:
+    """Readers leave out no rows that fulfil a condition: -0.0 is 0.0, and NaN the greatest."""
+    floats = pa.array([float("nan"), -0.0, *map(float, range(2, 60))] * 4, pa.float64())
+    table = pa.table({"f": floats, "many": pa.array([[value] for value in floats.to_pylist()])})
+    if form == "parquet":
+        parquet.write_table(table, tmp_path / "t")
+    else:
+        spark.createDataFrame(table).coalesce(1).write.format("delta").save(f"{tmp_path}/t")
+
+    @return_session
+    def count() -> int:
+        return filter_rows(spark.read.format(form).load(f"{tmp_path}/t"), condition).count()
+
+    assert count() == 4
+    assert spark.conf.get(PUSHDOWN) == "true"

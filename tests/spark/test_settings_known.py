@@ -58,6 +58,7 @@ def test_settings_are_known(spark: SparkSession) -> None:
 def test_settings_of_a_session_that_is_there(spark: SparkSession, key: str) -> None:
     """A session that came with a DataFrame gets what a release rests on; no config changes it."""
     others = {"true": "false", "false": "true", "TIMESTAMP_MICROS": "INT96"}
+    others["TIMESTAMP_LTZ"] = "TIMESTAMP_NTZ"
     other = others.get(REQUIRED[key], "Asia/Tokyo")
     try:
         spark.conf.set(key, other)
@@ -74,6 +75,7 @@ def test_a_verb_leaves_the_settings_as_they_were(spark: SparkSession, tmp_path: 
     later, as after an error."""
     own = {
         "spark.sql.session.timeZone": "Asia/Tokyo",
+        "spark.sql.timestampType": "TIMESTAMP_NTZ",
         "spark.sql.parquet.outputTimestampType": "INT96",
         "spark.sql.execution.arrow.maxRecordsPerBatch": "777",
         "spark.sql.execution.arrow.useLargeVarTypes": "true",
