@@ -241,7 +241,8 @@ def _check_type(
     where = f"column {field.name}"
     if field.arrow is None or not is_storable(field.arrow):
         if attribute.role is Role.DROP:
-            yield Problem(where, f"type {field.type} can't identify a person")
+            what = "name data controllers" if field.name == controller else "identify a person"
+            yield Problem(where, f"type {field.type} can't {what}")
         else:
             yield Problem(where, f"type {field.type} is not supported; give it `role: drop`")
         return

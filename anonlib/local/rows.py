@@ -178,7 +178,8 @@ def name_type(type: pa.DataType) -> str:
 
 
 def _field(name: str, type: pa.DataType) -> Field:
-    known = pa.types.is_decimal128(type) or str(type) in _SPARK_NAMES
+    at = pa.types
+    known = at.is_decimal128(type) or at.is_nested(type) or str(type) in _SPARK_NAMES
     return Field(name, name_type(type), type if known else None)
 
 
@@ -205,7 +206,8 @@ def _require_atomic(schema: Schema) -> None:
             [
                 Problem(
                     f"column {column.name}",
-                    f"type {column.source_type} is not supported in memory; give it `role: drop`",
+                    f"type {column.source_type} is not supported in memory, only in Spark; give it "
+                    "`role: drop`",
                 )
                 for column in nested
             ]

@@ -49,6 +49,14 @@ class TestWhatIsRefused:
         with pytest.raises(InputError, match=text):
             released(people(), **changes)
 
+    @pytest.mark.parametrize("value", [[1], {"a": 1}])
+    def test_nested_columns(self, value: Any) -> None:
+        data = people()
+        data["visits"] = [value] * len(data)
+        text = "^column visits: type .* is not supported in memory, only in Spark"
+        with pytest.raises(ConfigError, match=text):
+            released(data, insensitive=["visits"])
+
     @pytest.mark.parametrize(
         ("changes", "text"),
         [

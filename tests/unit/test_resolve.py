@@ -195,6 +195,13 @@ def test_type_that_arrow_lacks(role: str) -> None:
     ]
 
 
+def test_controllers_of_a_type_that_arrow_lacks() -> None:
+    steps = {"steps": [{"type": "controller", "column": "x"}]}
+    assert problems(config({"x": {"role": "drop"}}, partition=steps), Field("x", "t", None)) == [
+        "column x: type t can't name data controllers"
+    ]
+
+
 @pytest.mark.parametrize("scale", list(Scale))
 def test_map_as_quasi_identifier(scale: str) -> None:
     more = {"order": ["a", "b"]} if scale == "ordinal" else {}
