@@ -1,4 +1,8 @@
-"""The values of protected columns in a table in memory."""
+"""The values of protected columns that models count, as models look at them, and those of a table
+in memory."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 import pyarrow as pa
 
@@ -6,10 +10,54 @@ from anonlib.arrays import Codes
 from anonlib.config.model import Config
 from anonlib.config.resolve import bind_models, find_orders, read_protected_hierarchies
 from anonlib.errors import ConfigError, InputError, Problem
+from anonlib.hierarchy import Hierarchy
 from anonlib.local.refusals import MAX_VALUES, refuse_rich, refuse_unlisted
 from anonlib.table.encoding import Values, list_protected_values
 from anonlib.table.schema import Schema
 from anonlib.worker.task import person_codes
+
+
+@dataclass(frozen=True)
+class CountedColumn:
+    """A protected column whose values models count.
+
+    Attributes:
+        name: The column.
+        model: The type of the last of these models.
+        order: The declared order of its folded values, if a model uses their order.
+        hierarchy: The folded hierarchy, if a model measures values along it.
+    """
+
+    name: str
+    model: str
+    order: tuple[str, ...] | None
+    hierarchy: Hierarchy | None
+
+    def arrange(self, values: Values) -> Values:
+        """The values in the order, and with the levels of the hierarchy, that models look at.
+
+        Raises ConfigError for more than MAX_VALUES, and for those that order or hierarchy lack.
+        """
+        if len(values.categories) > MAX_VALUES:
+            raise ConfigError([refuse_rich(self.name, MAX_VALUES, self.model)])
+        field = "order"
+        try:
+            if self.order is not None:
+                values = values.ordered(self.order)
+            field = "hierarchy"
+            return values if self.hierarchy is None else values.along(self.hierarchy)
+        except InputError as error:
+            raise ConfigError([refuse_unlisted(self.name, field, error)]) from None
+
+
+def find_counted_columns(config: Config) -> Iterator[CountedColumn]:
+    """The columns whose values models count."""
+    models = bind_models(config.all_models, config.attributes)
+    hierarchies = read_protected_hierarchies(config.all_models, config.attributes)
+    orders = find_orders(config.all_models, config.attributes)
+    for name, model in {m.column: m.type for m in models if m.looks_at == "counts"}.items():
+        if name is not None:
+            yield CountedColumn(name, model, orders.get(name), hierarchies.get(name))
 
 
 def list_values(
@@ -24,30 +72,20 @@ def list_values(
         person: int32[n] or None. The person of each row; None if each row is a person.
 
     Returns:
-        By id: the values; and what is wrong with them.
+        By id: the values; and what is wrong with others.
     """
-    models = bind_models(config.all_models, config.attributes)
-    hierarchies = read_protected_hierarchies(config.all_models, config.attributes)
-    orders = find_orders(config.all_models, config.attributes)
-    found, problems = {}, []
-    for name, model in {m.column: m.type for m in models if m.looks_at == "counts"}.items():
-        column = schema[name or ""]
-        listed = table.column(column.id).combine_chunks()
-        values = list_protected_values(listed, config.privacy.missing_tokens, person)
-        if len(values.categories) > MAX_VALUES:
-            problems.append(refuse_rich(column.name, MAX_VALUES, model))
-            continue
-        field = "order"
+    values: dict[str, Values] = {}
+    problems: list[Problem] = []
+    for counted in find_counted_columns(config):
+        id = schema[counted.name].id
+        listed = table.column(id).combine_chunks()
         try:
-            if column.name in orders:
-                values = values.ordered(orders[column.name])
-            field = "hierarchy"
-            if column.name in hierarchies:
-                values = values.along(hierarchies[column.name])
-        except InputError as error:
-            problems.append(refuse_unlisted(column.name, field, error))
-        found[column.id] = values
-    return found, problems
+            values[id] = counted.arrange(
+                list_protected_values(listed, config.privacy.missing_tokens, person)
+            )
+        except ConfigError as error:
+            problems += error.problems
+    return values, problems
 
 
 def require_values(table: pa.Table, schema: Schema, config: Config) -> dict[str, Values]:

@@ -17,17 +17,17 @@ from pyspark.sql import functions as F
 
 from anonlib.arrays import Ints
 from anonlib.config.model import Config
-from anonlib.config.resolve import bind_models, find_orders, read_protected_hierarchies
+from anonlib.config.resolve import bind_models
 from anonlib.errors import ConfigError, InfeasibleError, InputError, Problem
 from anonlib.local.content_rules import Content
 from anonlib.local.limits import find_thin, size_sample
+from anonlib.local.protected import find_counted_columns
 from anonlib.local.refusals import (
     MAX_VALUES,
     refuse_categories,
     refuse_infinite,
     refuse_no_rows,
     refuse_rich,
-    refuse_unlisted,
 )
 from anonlib.local.table_digest import Digest
 from anonlib.privacy import Reference
@@ -314,44 +314,34 @@ def _values(
 
     Raises ConfigError for a column with more than MAX_VALUES.
     """
-    tokens = config.privacy.missing_tokens
+    tokens, unit = config.privacy.missing_tokens, source.schema.unit
     models = bind_models(config.all_models, config.attributes)
-    names = {m.column: m.type for m in models if m.looks_at == "counts"}
     relative = {model.column for model in models if model.relative}
-    hierarchies = read_protected_hierarchies(config.all_models, config.attributes)
-    orders = find_orders(config.all_models, config.attributes)
-    values, own, problems = {}, {}, []
-    for name, model in names.items():
-        column = source.schema[name or ""]
+    values: dict[str, Values] = {}
+    own: dict[str, Reference] = {}
+    problems: list[Problem] = []
+    for counted in find_counted_columns(config):
+        column = source.schema[counted.name]
         value = canonical(source.columns[column.id], column.type, tokens).alias("value")
-        unit = source.schema.unit
         persons = [source.columns[id].alias(id) for id in unit]
         frame = source.raw.select(value, F.lit(1).alias("own"), *persons)
-        if prior_rows is not None and name in relative:
+        if prior_rows is not None and counted.name in relative:
             value = canonical(F.col(column.id), column.type, tokens)
             frame = frame.unionAll(prior_rows.select(value, F.lit(0), *[F.lit(None) for _ in unit]))
         own_count = count_units(unit) if unit else F.sum("own")
         counts = frame.groupBy("value").agg(
             count_units(unit).alias("count"), own_count.alias("own")
         )
-        table = counts.limit(MAX_VALUES + 2).toArrow()
-        if len(table) > MAX_VALUES:
-            problems.append(refuse_rich(name or "", MAX_VALUES, model))
+        most = MAX_VALUES + 1  # with the missing ones
+        table = counts.limit(most + 1).toArrow()
+        if len(table) > most:  # some were not fetched: what is here has wrong counts
+            problems.append(refuse_rich(counted.name, MAX_VALUES, counted.model))
             continue
-        all_rows, own_rows = _as_values(table, "count"), _as_values(table, "own")
-        if name in orders:
-            try:
-                all_rows = all_rows.ordered(orders[name])
-                own_rows = own_rows.ordered(orders[name])
-            except InputError as error:
-                problems.append(refuse_unlisted(name, "order", error))
-                continue
-        values[column.id], own[column.id] = all_rows, own_rows.reference
-        if name in hierarchies:
-            try:
-                values[column.id] = values[column.id].along(hierarchies[name])
-            except InputError as error:
-                problems.append(refuse_unlisted(name, "hierarchy", error))
+        try:
+            values[column.id] = counted.arrange(_as_values(table, "count"))
+            own[column.id] = counted.arrange(_as_values(table, "own")).reference
+        except ConfigError as error:
+            problems += error.problems
     if problems:
         raise ConfigError(problems)
     return values, own

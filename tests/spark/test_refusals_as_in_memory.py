@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from anonlib.errors import InfeasibleError, Problem
+from anonlib.errors import ConfigError, InfeasibleError, Problem
 from anonlib.run import feasible, small_table
 from anonlib.run.scan import scan
 from anonlib.source import open_source
@@ -32,7 +32,7 @@ def refused(
     source = open_source(spark, config, spark.createDataFrame(table).repartition(3))
     try:
         scan(source, config)
-    except InfeasibleError as error:
+    except (ConfigError, InfeasibleError) as error:
         return sorted(error.problems, key=str)
     finally:
         source.close()
@@ -156,3 +156,17 @@ def test_many_combinations(spark: SparkSession, monkeypatch: pytest.MonkeyPatch)
         problems = refused(spark, monkeypatch, table, DIVERSE, privacy={"joint": True})
         assert [problem.where for problem in problems] == ["privacy.joint"] * len(says)
         assert all(text in str(problems) for text in says)
+
+
+@pytest.mark.parametrize("most", [4, 5])
+def test_many_values(spark: SparkSession, monkeypatch: pytest.MonkeyPatch, most: int) -> None:
+    """A missing value is none of them."""
+    rows = frame()
+    rows["ill"] = rows["ill"].where(np.arange(N) % 7 > 0, None)
+    table = pa.Table.from_pandas(rows, preserve_index=False)
+    model = {"type": "alpha_k", "alpha": 0.5, "attribute": "ill"}
+    for place in ("anonlib.local.protected.MAX_VALUES", "anonlib.run.scan.MAX_VALUES"):
+        monkeypatch.setattr(place, most)
+    problems = found(table, model)
+    assert [problem.where for problem in problems] == ["column ill"] * (most == 4)
+    assert refused(spark, monkeypatch, table, model) == problems
