@@ -105,12 +105,11 @@ class Backlog:
         )
         folder, key = self._folder(run_id), derive_entry_key(self._key, run_id)
         self._storage.make_private(self._storage.root)
-        self._storage.delete(folder)
         self._write(entry)
         with translate_errors("release.backlog"):
             # pyspark can't read the annotations of a partial; a lambda has none.
             sealed = frame.mapInArrow(lambda batches: _seal_batches(batches, key), SEALED)
-            # Some object stores go on to list a folder that was removed.
+            # An attempt that died may have left some.
             sealed.write.mode("overwrite").parquet(f"{folder}/rows")
         self._storage.close(self._storage.root)
         self._write(replace(entry, n_rows=self._count(entry)))

@@ -91,7 +91,9 @@ def is_registered(spark: SparkSession, release: ReleaseSection) -> bool:
             )
         if not _exists(spark, quoted):
             return False
-        found = _details(spark, quoted)
+        rows = spark.sql(f"DESCRIBE TABLE EXTENDED {quoted}").collect()
+    # The details come last: columns of the table may have the same names.
+    found = {row["col_name"]: row["data_type"] for row in rows}
     ours = Storage(spark, release.path).root
     place = found.get("Location")
     if found.get("Provider") != "delta" or not place or Storage(spark, place).root != ours:
@@ -113,14 +115,6 @@ def _exists(spark: SparkSession, table: str) -> bool:
             f"{WHERE}: {table} is in the catalog, and no table is where it points to; "
             "drop it there (DROP TABLE), or name another"
         ) from error
-
-
-def _details(spark: SparkSession, table: str) -> dict[str, str]:
-    """The catalog's details on a table, without its columns, whose names may be anything."""
-    rows = spark.sql(f"DESCRIBE TABLE EXTENDED {table}").collect()
-    names = [row["col_name"] for row in rows]
-    start = names.index("# Detailed Table Information") if names else 0
-    return {row["col_name"]: row["data_type"] for row in rows[start:]}
 
 
 def register(spark: SparkSession, release: ReleaseSection) -> None:

@@ -24,5 +24,5 @@ def find_least_cost(
         return None
     max_suppressed = privacy.may_suppress(n_rows) - (n_rows - n_planned)
     costs = staged_rows.groupBy(COST).count().orderBy(F.col(COST).desc())
-    counts = costs.limit(max(max_suppressed, 0) + 1).collect()  # each has a row at least
+    counts = costs.limit(max(max_suppressed, 0)).collect()  # each has a row at least
     return choose_least_cost(((row[COST], row["count"]) for row in counts), max_suppressed)

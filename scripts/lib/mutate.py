@@ -1,5 +1,6 @@
-"""Mutation testing of the code that a release's promise rests on: the audit, the checks before the
-commit, the commit, leases, the ledger, keys and privacy models.
+"""Mutation testing of the code that a release's promise rests on: the content gate, controllers,
+the audit, the checks before the commit, the commit and the purge after it, leases, promises, the
+ledger and the backlog, keys and privacy models.
 
     scripts/mutate [--module PATH ...] [--sample N] [--seed S] [--quick] [--again] [--log FILE]
 
@@ -62,6 +63,33 @@ TESTS: dict[str, tuple[str, str]] = {
         property/test_privacy_models property/test_joint property/test_hierarchical_closeness""",
         "",
     ),
+    "anonlib/local/content_rules.py": (
+        "unit/test_content_rules unit/test_chance unit/test_gate_in_memory unit/test_records",
+        "test_content",
+    ),
+    "anonlib/local/gate.py": ("unit/test_gate_in_memory", ""),
+    "anonlib/local/limits.py": (
+        "unit/test_sample_size unit/test_anonymize_refused unit/test_problems_in_memory",
+        "",
+    ),
+    "anonlib/partition/settlement.py": (
+        "unit/test_settlement unit/test_controllers_in_memory",
+        "test_partition_steps",
+    ),
+    "anonlib/run/promise.py": (
+        "unit/test_promise unit/test_records unit/test_published_audit",
+        "test_lasting_promise test_append",
+    ),
+    "anonlib/run/past.py": (
+        "unit/test_past unit/test_published_audit",
+        "test_append test_persons test_overwrite test_lasting_promise",
+    ),
+    "anonlib/run/backlog.py": ("unit/test_backlog_entries unit/test_sealing", "test_backlog"),
+    "anonlib/spark/own_files.py": ("", "test_delta_files test_names_like_patterns"),
+    "anonlib/run/completion.py": ("unit/test_completion", "test_overwrite test_kill"),
+    "anonlib/run/old_version.py": ("unit/test_old_version", "test_overwrite"),
+    "anonlib/run/purge.py": ("unit/test_purge", "test_overwrite"),
+    "anonlib/run/suppression.py": ("", "test_partition_steps"),
 }
 MARKS = "not cluster and not airflow and not s3"
 

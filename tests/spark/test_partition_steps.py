@@ -9,8 +9,12 @@ from pyspark.sql import functions as F
 
 import anonlib
 from anonlib import pipeline
+from anonlib.config.model import PrivacySection
 from anonlib.errors import ConfigError, InfeasibleError
+from anonlib.privacy.k_anonymity import KAnonymity
+from anonlib.run.suppression import find_least_cost
 from anonlib.source.generator import generate
+from anonlib.table.columns import COST
 from tests.spark.test_release import ROWS, config, rows
 
 pytestmark = pytest.mark.spark
@@ -150,6 +154,22 @@ def test_the_costliest_cells_are_suppressed(spark: SparkSession, tmp_path: Path)
     here = anonlib.anonymize(people, given)
     assert rows(spark.createDataFrame(here.table)) == kept
     assert here.record["n_suppressed"] == result.n_suppressed
+
+
+@pytest.mark.parametrize(
+    ("n_planned", "least"),
+    [(100, 4), (99, 4), (98, 5), (94, 8), (93, 9), (92, None), (90, None), (89, None)],
+)
+def test_rows_that_the_plan_left_out_count(
+    spark: SparkSession, n_planned: int, least: int | None
+) -> None:
+    """Ten of a hundred rows may be lost in all: cells of equal cost go together, or stay."""
+    costs = [9, 9, 9, 8, 7, 6, 5, 4, 4, 0, 0]
+    staged_rows = spark.createDataFrame([(cost,) for cost in costs], f"{COST} bigint")
+    privacy = PrivacySection(models=(KAnonymity(k=2),), suppression_limit=0.1, suppress="costliest")
+    assert find_least_cost(privacy, staged_rows, 100, n_planned) == least
+    needed = privacy.model_copy(update={"suppress": "needed"})
+    assert find_least_cost(needed, staged_rows, 100, n_planned) is None
 
 
 def test_rows_that_agree_in_everything_are_dealt_out(spark: SparkSession, tmp_path: Path) -> None:

@@ -1,15 +1,19 @@
-"""Entries of the backlog: those that a driver left half written, and those whose rows are gone."""
+"""The backlog without Spark: rows that are written and read, entries that a driver left half
+written, and those whose rows are gone."""
 
 import json
 from dataclasses import asdict, replace
+from types import SimpleNamespace
 from typing import Any
 
+import pyarrow as pa
 import pytest
+from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from anonlib.config.keys import derive_key_check
-from anonlib.errors import InputError
+from anonlib.errors import ConfigError, InfeasibleError, InputError, Problem, StorageError
 from anonlib.run import backlog as module
-from anonlib.run.backlog import Backlog, Waiting
+from anonlib.run.backlog import Backlog, Waiting, can_wait
 from tests.stores import Far
 
 KEY = b"a key of thirty-two bytes, or so"
@@ -75,3 +79,146 @@ def test_rows_that_are_gone(store: Far, taken_by: str | None, why: str) -> None:
     said = f"the rows that run one left are not there{why}.*; remove {Far.root}/run-one"
     with pytest.raises(InputError, match=said):
         backlog().rows([entry])
+
+
+# --- rows that are written and read
+
+
+class Frame:
+    """A frame of batches, as far as the backlog needs one. Written files are in a store."""
+
+    def __init__(self, store: Far, *batches: pa.RecordBatch):
+        self.store, self.batches = store, batches
+        self.schema = StructType([StructField("c0", LongType()), StructField("c1", StringType())])
+        self.write = self
+
+    def select(self, *ids: str) -> "Frame":
+        assert ids == ("c0", "c1")
+        return self
+
+    def mapInArrow(self, work: Any, schema: Any) -> "Frame":
+        return Frame(self.store, *work(self.batches))
+
+    def mode(self, mode: str) -> "Frame":
+        assert mode == "overwrite"
+        return self
+
+    def parquet(self, path: str) -> None:
+        assert self.store.private
+        self.store.delete(path)
+        files: dict[str, Any] = self.store.files  # type: ignore[assignment]
+        files |= {f"{path}/part-{i}": each for i, each in enumerate(self.batches)}
+        self.store.open = True
+
+    def agg(self, how: dict[str, str]) -> Any:
+        assert how == {"n": "sum"}
+        counts = [n for each in self.batches for n in each.column("n").to_pylist()]
+        return SimpleNamespace(collect=lambda: [[sum(counts) if counts else None]])
+
+    def toDF(self, *names: str) -> Any:
+        return names, [row for each in self.batches for row in each.to_pylist()]
+
+
+class Guarded(Far):
+    """A store that knows whether others can read what Spark wrote."""
+
+    private = open = False
+
+    def make_private(self, path: str) -> None:
+        self.private = True
+
+    def close(self, path: str) -> None:
+        self.open = False
+
+
+@pytest.fixture
+def guarded(monkeypatch: pytest.MonkeyPatch) -> Guarded:
+    made = Guarded()
+
+    def read(spark: Any, kind: str, schema: str, folders: list[str]) -> Frame:
+        files = [made.files[name] for name in made.files if name.startswith(f"{folders[0]}/")]
+        return Frame(made, *files)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(module, "Storage", lambda spark, path: made)
+    monkeypatch.setattr(module, "read_exactly", read)
+    return made
+
+
+PEOPLE = [{"c0": 1, "c1": "Ann"}, {"c0": 2, "c1": None}, {"c0": 3, "c1": "Zoë"}]
+
+
+def source(store: Far, *batches: list[dict[str, Any]]) -> Any:
+    schema = pa.schema({"c0": pa.int64(), "c1": pa.string()})
+    made = [pa.RecordBatch.from_pylist(rows, schema) for rows in batches]
+    columns = [SimpleNamespace(id="c0", name="größe"), SimpleNamespace(id="c1", name="name")]
+    return SimpleNamespace(fresh=Frame(store, *made), schema=SimpleNamespace(columns=columns))
+
+
+def test_rows_come_back_and_are_sealed_and_private(guarded: Guarded) -> None:
+    made = backlog()
+    for rows in ((PEOPLE[:1], [], PEOPLE[1:]), (PEOPLE,)):  # a second attempt leaves one file less
+        made.add("one", source(guarded, *rows))
+        (entry,) = made.waiting(frozenset())
+        assert (made.of("one"), entry.n_rows) == (entry, 3)
+        parts = [each for name, each in guarded.files.items() if "/rows/" in name]
+        assert len(parts) == len([each for each in rows if each])
+        assert "Ann" not in str(parts)
+        names, found = made.rows([entry])[0]  # type: ignore[misc]
+        assert names == ("größe", "name")
+        assert found == [{"w0": row["c0"], "w1": row["c1"]} for row in PEOPLE]
+        assert not guarded.open
+    assert "größe" in guarded.files[f"{Far.root}/run-one/entry.json"]  # for people, too
+    del guarded.files[f"{Far.root}/run-one/rows/part-0"]
+    guarded.files[f"{Far.root}/run-one/rows/mine"] = parts[0].slice(0, 0)  # type: ignore[assignment]
+    with pytest.raises(StorageError, match="0 of the 3 rows that run one left are there"):
+        made.rows([entry])
+    made.add("none", source(guarded, []))
+    found_none = made.of("none")
+    assert found_none is not None
+    assert found_none.n_rows == 0
+
+
+def test_rows_that_were_not_written_in_full(
+    guarded: Guarded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They do not wait, and are removed by the run that comes next."""
+
+    def die(frame: Frame, path: str) -> None:
+        guarded.files[f"{path}/part-0"] = "sealed"
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Frame, "parquet", die)
+    with pytest.raises(KeyboardInterrupt):
+        backlog().add("one", source(guarded, PEOPLE))
+    assert backlog().of("one") is None
+    assert backlog().waiting(frozenset()) == []
+    backlog().settle(frozenset())
+    assert guarded.files == {}
+
+
+def test_rows_that_a_run_takes(guarded: Guarded) -> None:
+    backlog().add("one", source(guarded, PEOPLE))
+    backlog().take("two", backlog().waiting(frozenset()))
+    assert len(backlog().waiting(frozenset())) == 1
+    assert backlog().waiting(frozenset({"two"})) == []
+
+
+def test_a_run_id_of_another_table(guarded: Guarded) -> None:
+    put(guarded, "one", json.dumps(asdict(replace(ONE, table="another"))))
+    before = {**guarded.files}
+    with pytest.raises(InputError, match="run one of another table is in this backlog"):
+        backlog().add("one", source(guarded, PEOPLE))
+    assert guarded.files == before
+    assert backlog().of("one") is None
+
+
+def test_another_key(store: Far) -> None:
+    put(store, "one", json.dumps(asdict(replace(ONE, key_check="x"))))
+    with pytest.raises(ConfigError, match=r"release.backlog: it was written with another key"):
+        backlog().waiting(frozenset())
+
+
+def test_problems_that_more_rows_may_solve() -> None:
+    models, limit = Problem("privacy.models", "x"), Problem("partition.steps.0", "x")
+    assert can_wait(InfeasibleError([models, limit]))
+    assert not can_wait(InfeasibleError([models, Problem("column age", "x")]))

@@ -1,12 +1,13 @@
 """What is deleted of a log when a version replaced all others, and files of deleted rows."""
 
 from collections.abc import Collection
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from anonlib.run import old_version
-from anonlib.run.old_version import list_old_log, locate_vector
+from anonlib.run.old_version import list_old_log, list_unused, locate_vector
 from tests.stores import Far
 
 LOG = f"{Far.root}/_delta_log"
@@ -62,6 +63,21 @@ def test_parts_of_checkpoints(monkeypatch: pytest.MonkeyPatch) -> None:
     names = [two, six, *(f"_sidecars/{name}" for name in there)]
     found = list_old(monkeypatch, names, named)
     assert found == [f"_sidecars/{unnamed}", "_sidecars/a.parquet", two]
+
+
+def test_only_files_in_the_table_are_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A clone names those of its source: by paths, or addresses, outside."""
+    inside = ["part-0.parquet", "day=1%253A2/part-1.parquet"]
+    outside = ["/source/part-2", "file:/source/part-3", "s3a://b/part-4", "../source/part-5"]
+    rows = [{"kind": "data", "name": name} for name in (*inside, *outside)]
+    rows.append({"kind": "vector", "name": "ab^-aqEH.-t@S}K{vb[*k^"})
+    named = SimpleNamespace(join=lambda *_: named, collect=lambda: rows)
+    for name, found in (("_read", None), ("_data", ""), ("_vector", ""), ("_explode", named)):
+        monkeypatch.setattr(old_version, name, lambda *_, found=found: found)
+    anything: Any = None
+    found = list_unused(anything, LOG, [], anything)
+    assert [str(path) for path in found[:-1]] == ["part-0.parquet", "day=1%3A2/part-1.parquet"]
+    assert str(found[-1]).startswith("ab/deletion_vector_d2c639aa")
 
 
 def test_files_of_deletion_vectors() -> None:

@@ -1,13 +1,30 @@
-"""What a batch is compared with of the releases before it, without Spark."""
+"""What a run is checked against of the releases before it, without Spark."""
 
 import json
+from collections.abc import Iterable
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
+from pyspark.sql.types import IntegerType, LongType, StringType, StructField, StructType
 
-from anonlib.run.past import _other_trees
+from anonlib.config.model import Config
+from anonlib.config.reading import parse
+from anonlib.errors import AuditError, ConfigError, InputError
+from anonlib.local.table_digest import Digest
+from anonlib.run import past as module
+from anonlib.run.past import (
+    Past,
+    PriorRelease,
+    _other_trees,
+    digest_table,
+    look_back,
+    open_past,
+    require_whole,
+)
+from anonlib.table.schema import Column, Role, Schema
 
 NAMES, PARENTS = ["all", "north", "south"], [0, 0, 0]
 PUBLISHED = {"names": ["all", None, "south"], "parents": PARENTS}
@@ -33,3 +50,357 @@ def test_the_hierarchy_of_the_newest_manifest(text: str, is_same: bool) -> None:
     assert [*_other_trees(target, schema)] == (
         [] if is_same else ["the hierarchy of column zip differs from the table's"]
     )
+
+
+@pytest.mark.parametrize(("there", "added", "audited"), [(5, 3, 8), (0, 8, 8), (8, 0, 8)])
+def test_rows_that_add_up(there: int, added: int, audited: int) -> None:
+    require_whole(there, added, audited)
+    for other in (audited - 1, audited + 1, there - added):
+        if other != audited:
+            with pytest.raises(AuditError, match=f"{there} there, {added} added, {other} audited"):
+                require_whole(there, added, other)
+
+
+# --- the ledger and the backlog of a run
+
+
+class Noted:
+    """A ledger and a backlog that note what a run asks of them."""
+
+    def __init__(self, *_: Any) -> None:
+        self.asked: list[tuple[Any, ...]] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda *given: self.asked.append((name, *given)) or [name]
+
+
+def test_what_a_run_notes_before_its_commit_and_removes_after_it() -> None:
+    ledger, backlog, waiting = Noted(), Noted(), ("those of run one",)
+    report: Any = SimpleNamespace(verdicts=[SimpleNamespace(model="k")], insensitive="checked")
+    source: Any = "source"
+    target: Any = SimpleNamespace(runs=lambda: {"one", "two"})
+    anything: Any = (ledger, backlog, waiting)
+    past = Past(*anything)
+    assert past.waiting_rows() == ["rows"]
+    past.before_commit("two", source, Digest(1), report)
+    past.after_commit(target)
+    assert ledger.asked == [("write", "two", "source", Digest(1), ["k"], "checked")]
+    taken, settled = ("take", "two", waiting), ("settle", {"one", "two"})
+    assert backlog.asked == [("rows", waiting), taken, settled]
+    none = Past(None, None, ())
+    none.before_commit("two", source, Digest(1), report)
+    none.after_commit(target)
+    assert none.waiting_rows() == []
+
+
+@pytest.mark.parametrize(
+    ("mode", "ledger_key", "backlog_key", "ledger", "backlog"),
+    [
+        ("append", b"k", b"b", True, True),
+        ("append", b"", b"b", False, True),
+        ("append", b"k", b"", True, False),
+        ("error", b"k", b"b", True, False),
+        ("overwrite", b"", b"b", False, False),
+    ],
+)
+def test_only_batches_use_the_backlog(
+    monkeypatch: pytest.MonkeyPatch,
+    mode: str,
+    ledger_key: bytes,
+    backlog_key: bytes,
+    ledger: bool,
+    backlog: bool,
+) -> None:
+    monkeypatch.setattr(module, "open_ledger", Noted)
+    monkeypatch.setattr(module, "Backlog", Noted)
+    spark: Any = None
+    target: Any = SimpleNamespace(path="out", runs=frozenset)
+    found = open_past(spark, config(mode), target, ledger_key, backlog_key)
+    assert (found.ledger is not None, found.backlog is not None) == (ledger, backlog)
+    assert found.waiting == (("waiting",) if backlog else ())
+
+
+# --- what a run is checked against
+
+
+class Frame:
+    """Rows of a table, with their columns."""
+
+    def __init__(self, schema: StructType, rows: Iterable[tuple[Any, ...]] = ()):
+        self.schema, self.rows, self.columns = schema, [*rows], schema.names
+
+    def count(self) -> int:
+        return len(self.rows)
+
+    def toDF(self, *names: str) -> "Frame":
+        fields = zip(names, self.schema, strict=True)
+        return Frame(StructType([StructField(n, f.dataType) for n, f in fields]), self.rows)
+
+    def select(self, *names: str) -> "Frame":
+        places = [self.columns.index(name) for name in names]
+        rows = [tuple(row[i] for i in places) for row in self.rows]
+        return Frame(StructType([self.schema[i] for i in places]), rows)
+
+    def unionAll(self, other: "Frame") -> "Frame":
+        return Frame(self.schema, [*self.rows, *other.rows])
+
+
+SCHEMA = Schema(
+    (
+        Column("id", "c0", Role.IDENTIFIER, pa.string(), "string"),
+        Column("age", "c1", Role.INSENSITIVE, pa.int32(), "int"),
+        Column("town", "c2", Role.SENSITIVE, pa.string(), "string"),
+    )
+)
+TOWN, AGE = StructField("town", StringType()), StructField("age", IntegerType())
+#: In another order than the batch.
+THERE = StructType([TOWN, AGE])
+NOW = Digest(2, 3, 4)
+SOURCE: Any = SimpleNamespace(schema=SCHEMA, raw=SimpleNamespace(sparkSession=None))
+
+
+class Table:
+    """A table of two rows, that the run `one` left."""
+
+    path = "out"
+
+    def __init__(self, version: int = 3, *, schema: StructType = THERE, by: Iterable[str] = ()):
+        self.version, self._schema, self._by = version, schema, [*by]
+        self.committed = frozenset({"one"})
+        self.log = [SimpleNamespace()]
+        self.constraints: StructType | None = None
+
+    def runs(self) -> frozenset[str]:
+        return self.committed
+
+    def commits(self) -> list[Any]:
+        return self.log
+
+    def partitioned_by(self) -> list[str]:
+        return self._by
+
+    def published(self) -> Any:
+        return Frame(self._schema, [("Ulm", 30), ("Kiel", 40)])
+
+    def newest_manifest(self) -> str:
+        return "{}"
+
+    def require_constraints(self, columns: StructType) -> None:
+        self.constraints = columns
+
+
+class Ledger:
+    """What a ledger knows of a table. returning: How many persons come again, and whether rows
+    name nobody."""
+
+    def __init__(
+        self,
+        *returning: Any,
+        gap: str | None = None,
+        elsewhere: bool = False,
+        proves: bool = True,
+        knows: bool = True,
+        runs: Iterable[str] = ("one", "two"),
+    ):
+        self._returning, self._gap, self._elsewhere = returning or (0, False), gap, elsewhere
+        self._proves, self._knows, self._runs = proves, knows, frozenset(runs)
+        self.judged: frozenset[str] | None = None
+
+    def gap(self, runs: frozenset[str], digest: Digest, schema: Schema) -> str | None:
+        assert (runs, digest, schema) == ({"one"}, NOW, SCHEMA)
+        return self._gap
+
+    def doubt(self, runs: frozenset[str], schema: Schema) -> str | None:
+        self.judged = runs
+        return self._gap
+
+    def other_paths(self, runs: frozenset[str]) -> list[str]:
+        return ["elsewhere"] * self._elsewhere
+
+    def returning(self, source: Any, runs: frozenset[str]) -> Any:
+        return self._returning
+
+    def proves(self, runs: frozenset[str], digest: Digest, verdicts: list[str]) -> bool:
+        assert (digest, verdicts) == (NOW, ["k_anonymity k=2"])
+        return self._proves
+
+    def knows(self, runs: frozenset[str], digest: Digest) -> bool:
+        return self._knows
+
+    def list_runs(self) -> frozenset[str]:
+        return self._runs
+
+
+def config(mode: str, *, unit: bool = False, **release: Any) -> Config:
+    return parse(
+        {
+            "source": {"format": "dataframe"},
+            "attributes": {
+                "id": {"role": "identifier"},
+                "age": {"role": "quasi_identifier", "scale": "continuous"},
+                "town": {"role": "sensitive"},
+            },
+            **({"unit": ["id"]} if unit else {"one_row_per_person": "id"}),
+            "privacy": {"models": [{"type": "k_anonymity", "k": 2}]},
+            "release": {"path": "out", "mode": mode, "ledger": {"key_env": "KEY"}, **release},
+        }
+    )
+
+
+@pytest.fixture
+def kept(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The tables whose promise was asked for. No other run's audit is known."""
+    asked: list[str] = []
+    for name in ("make_promise", "Storage", "find_published_audit"):
+        monkeypatch.setattr(module, name, lambda *_: None)
+    monkeypatch.setattr(module, "digest", lambda table: NOW if table.columns == ["c0", "c1"] else 0)
+    monkeypatch.setattr(module, "require_kept", lambda _, table, __: asked.append(table.path))
+    monkeypatch.setattr(module, "describe_change", lambda *_: iter(["it is weaker"]))
+    return asked
+
+
+def look(table: Any, ledger: Any = None, mode: str = "append", **how: Any) -> PriorRelease:
+    return look_back(config(mode, **how), table, SOURCE, ledger)
+
+
+ACCEPTED = {"acknowledge_overwrite": True}
+
+
+@pytest.mark.parametrize("mode", ["error", "overwrite"])
+def test_a_table_that_was_here_before(kept: list[str], mode: str) -> None:
+    """All of its runs count, but an earlier attempt of this one."""
+    where = "release.acknowledge_overwrite: no table is at out, but the ledger has one that was"
+    for found, why in (
+        (Ledger(2, False), "2 persons of the source are in it"),
+        (Ledger(0, True), "rows of the source do not say whose they are"),
+        (Ledger(gap="it had another key"), "it had another key"),
+    ):
+        with pytest.raises(ConfigError, match=f"{where}.*and {why}: anyone"):
+            look(Table(-1), found, mode, run_id="two")
+        assert found.judged == {"one"}
+        assert look(Table(-1), found, mode, **ACCEPTED) == PriorRelease()
+    assert look(Table(-1), Ledger(), mode) == PriorRelease()
+    assert look(Table(-1), Ledger(2, False, runs=["two"]), mode, run_id="two") == PriorRelease()
+    prior = look(Table(-1), None, mode)
+    assert (prior.rows, prior.n_rows, prior.notes, prior.in_ledger) == (None, 0, (), True)
+    assert look(Table(0), Ledger(2, False), "error") == PriorRelease()  # it is refused elsewhere
+    assert kept == []
+
+
+def test_a_table_that_is_replaced(kept: list[str]) -> None:
+    where = "release.acknowledge_overwrite: a table exists already, and"
+    for ledger, why in (
+        (None, "without a ledger it is unknown who is in it"),
+        (Ledger(gap="the ledger lacks 1 run"), "the ledger lacks 1 run"),
+        (Ledger(2, False), "2 persons of the source are in it"),
+        (Ledger(0, True), "rows of the source do not say whose they are"),
+    ):
+        with pytest.raises(ConfigError, match=f"{where} {why}: anyone who kept it"):
+            look(Table(0), ledger, "overwrite")
+        prior = look(Table(0), ledger, "overwrite", **ACCEPTED)
+        assert (prior.rows, prior.notes) == (None, ("it is weaker",))
+    table = Table(0)
+    assert look(table, Ledger(), "overwrite").notes == ("it is weaker",)
+    assert table.constraints == StructType([AGE, TOWN])
+    assert kept == []
+
+
+def test_a_table_that_is_appended_to(kept: list[str]) -> None:
+    for ledger in (None, Ledger()):
+        prior = look(Table(), ledger)
+        assert (prior.n_rows, prior.digest, prior.in_ledger) == (2, NOW, True)
+        rows: Any = prior.rows
+        assert rows.columns == ["c2", "c1"]
+        assert prior.names(SCHEMA) == {"c2": "town", "c1": "age"}
+        batch: Any = Frame(StructType([AGE, TOWN]), [(50, "Bonn")]).toDF("c1", "c2")
+        whole: Any = prior.with_batch(batch, SCHEMA)
+        assert (whole.columns, whole.rows[1:]) == (["town", "age"], [("Kiel", 40), ("Bonn", 50)])
+    assert kept == ["out", "out"]
+    assert not look(Table(), Ledger(knows=False)).in_ledger
+    new = PriorRelease()
+    assert new.names(SCHEMA) == {"c1": "age", "c2": "town"}
+    assert new.with_batch(batch, SCHEMA) is None
+
+
+def test_what_the_newest_run_found_is_not_looked_for_again(
+    kept: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = SimpleNamespace(digest=NOW)
+    monkeypatch.setattr(module, "find_published_audit", lambda *_: known)
+    monkeypatch.setattr(module, "digest", None)
+    for ledger in (None, Ledger()):
+        prior = look(Table(), ledger)
+        assert (prior.known, prior.digest) == (known, NOW)
+
+
+@pytest.mark.parametrize(
+    ("ledger", "said"),
+    [
+        (Ledger(2, False), ["2 persons of the source were released before"]),
+        (Ledger(0, True), ["rows of the source do not say whose they are"]),
+        (Ledger(2, True), ["2 persons of the source were", "rows of the source do not say"]),
+        (Ledger(gap="rows are unknown"), ["rows are unknown; set this to true to append although"]),
+    ],
+)
+def test_persons_who_come_again(kept: list[str], ledger: Any, said: list[str]) -> None:
+    with pytest.raises(ConfigError) as caught:
+        look(Table(), ledger)
+    where = "release.acknowledge_returning"
+    found = [(problem.where, problem.text) for problem in caught.value.problems]
+    assert len(found) == len(said)
+    for (place, text), expected in zip(found, said, strict=True):
+        assert (place, text.startswith(expected)) == (where, True)
+    assert look(Table(), ledger, acknowledge_returning=True).n_rows == 2
+
+
+def test_a_table_that_was_moved_is_not_to_be_accepted(kept: list[str]) -> None:
+    with pytest.raises(ConfigError) as caught:
+        look(Table(), Ledger(gap="it has another path", elsewhere=True))
+    assert caught.value.problems[0].text == "it has another path"
+
+
+def test_with_a_unit_persons_were_counted(kept: list[str]) -> None:
+    assert look(Table(), Ledger(), unit=True).n_rows == 2
+    assert look(Table(), Ledger(proves=False)).n_rows == 2
+    with pytest.raises(ConfigError, match="unit: the published rows can't be shown to hold"):
+        look(Table(), Ledger(proves=False), unit=True)
+
+
+@pytest.mark.parametrize(
+    ("table", "said"),
+    [
+        (Table(schema=StructType([AGE])), "it lacks column town"),
+        (
+            Table(schema=StructType([TOWN, AGE, StructField("x", LongType())])),
+            "the batch has no column x",
+        ),
+        (
+            Table(schema=StructType([TOWN, StructField("age", LongType())])),
+            "column age is bigint in the table, and int in the batch",
+        ),
+        (Table(by=["town"]), "its files are laid out by town; set release.partition_by to that"),
+    ],
+)
+def test_tables_that_the_batch_does_not_fit(kept: list[str], table: Any, said: str) -> None:
+    with pytest.raises(InputError) as caught:
+        look(table)
+    assert str(caught.value) == f"release.path: nothing can be appended to out: {said}"
+
+
+def test_files_of_another_layout_or_publisher(kept: list[str]) -> None:
+    with pytest.raises(InputError, match=r"laid out by no column; set release.partition_by"):
+        look(Table(), partition_by=["town"])
+    assert look(Table(by=["town"]), partition_by=["town"]).n_rows == 2
+    table = Table()
+    table.log = []  # as after a clean-up of Delta's log
+    assert look(table).n_rows == 2
+    table.committed = frozenset()
+    with pytest.raises(InputError, match="to out: anonlib has not published it"):
+        look(table)
+    table.log = [SimpleNamespace()]  # of a version that noted no runs
+    assert look(table).n_rows == 2
+
+
+def test_a_digest_is_of_values_by_the_order_of_columns(kept: list[str]) -> None:
+    table: Any = Table().published()
+    assert digest_table(table) == NOW

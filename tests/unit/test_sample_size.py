@@ -1,4 +1,5 @@
-"""The size of samples: enough for all blocks, or the run is refused."""
+"""The size of samples, and of tables that are one block: enough for all blocks and not too much, or
+the run is refused."""
 
 from typing import Any
 
@@ -8,9 +9,11 @@ import pytest
 
 import anonlib
 from anonlib.config.model import MOST_SAMPLED, PartitionSection
-from anonlib.errors import InfeasibleError
-from anonlib.local.limits import find_thin, size_sample
+from anonlib.errors import ConfigError, InfeasibleError
+from anonlib.local.limits import find_thin, refuse_large, size_sample
+from anonlib.partition.controller import Controller
 from anonlib.partition.kmeans import KMeansPartitioner
+from anonlib.partition.single import Single
 from anonlib.partition.tuples import TuplesPartitioner
 
 
@@ -81,3 +84,13 @@ def test_it_comes_with_the_other_problems() -> None:
         "partition.sample_rows",
         "column age",
     }
+
+
+def test_a_table_that_is_one_block_has_a_limit() -> None:
+    """And each controller, if they are apart."""
+    whole = PartitionSection(steps=(Controller(column="x"), Single(limit=9)))
+    refuse_large(whole, np.array([3, 9]))
+    said = "partition.steps.1: one block takes at most 9 rows, the source has 10; use kmeans"
+    with pytest.raises(ConfigError, match=said):
+        refuse_large(whole, np.array([10, 3]))
+    refuse_large(section(), np.array([10**9]))
