@@ -1,5 +1,6 @@
 """What is purged of a replaced table, and the name of a release in the catalog, without Spark."""
 
+from contextlib import nullcontext
 from pathlib import Path, PurePosixPath
 from types import SimpleNamespace
 from typing import Any
@@ -10,8 +11,10 @@ from anonlib.config.model import ReleaseSection
 from anonlib.errors import InputError, StorageError
 from anonlib.run import purge as module
 from anonlib.run.publish import Commit
-from anonlib.run.purge import _delete_data, find_owed_purge, is_registered, register
+from anonlib.run.purge import _delete_data, find_owed_purge, is_registered, purge, register
 from tests.stores import Disk
+
+METADATA = "spark.databricks.delta.commitInfo.userMetadata"
 
 
 def commit(version: int, mode: str | None) -> Commit:
@@ -46,6 +49,43 @@ def test_folders_that_become_empty_go_too(tmp_path: Path) -> None:
     _delete_data(store, store.root, old)
     left = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*")}
     assert left == {"a=2", "a=2/mine"}
+
+
+def test_readers_find_a_whole_table_at_every_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A checkpoint without the old version comes first; what names its files goes after them, and
+    the commit that tells of an owed purge last."""
+    steps: list[str] = []
+    committed = SimpleNamespace(run_id="two", mode="Overwrite", version=1)
+    target: Any = SimpleNamespace(
+        path="odd`name",
+        commits=lambda: [committed],
+        version_of=lambda run_id: 1,
+        checkpoint=lambda: steps.append("checkpoint") or 2,
+        files=lambda: "files",
+    )
+    log = [f"{version:020}.json" for version in (0, 1)]
+    store = SimpleNamespace(delete=steps.append, listed=lambda folder: ["mine"])
+    fork = SimpleNamespace(sql=lambda text: steps.append(text.partition(" TBLP")[0]))
+    given: dict[str, Any] = {
+        "Storage": lambda *_: store,
+        "fork_session": lambda spark, settings: fork if settings == {METADATA: "mark"} else None,
+        "mark_purge": lambda newest, version: "mark" if (newest, version) == (committed, 1) else "",
+        "list_old_log": lambda *given: log if given[-2:] == (1, 2) else [],
+        "list_unused": lambda *given: [PurePosixPath("a=1/old")] if given[-1] == "files" else [],
+    }
+    for name, value in given.items():
+        monkeypatch.setattr(module, name, value)
+    spark: Any = None
+    lease: Any = SimpleNamespace(committing=nullcontext)
+    purge(spark, target, lease)
+    table = "ALTER TABLE delta.`odd``name`"
+    removed = [f"odd`name/{name}" for name in ("a=1/old", f"_delta_log/{log[0]}")]
+    last = f"odd`name/_delta_log/{log[1]}"
+    assert steps == [f"{table} SET", "checkpoint", *removed, f"{table} UNSET", last]
+    steps.clear()
+    committed.mode = "Append"
+    purge(spark, target, lease)
+    assert steps == []
 
 
 # --- the name in the catalog
