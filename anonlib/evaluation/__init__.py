@@ -35,6 +35,8 @@ class GateVerdict:
         of = f" of {self.figure.of}" if self.figure.of and not self.gate.of else ""
         if self.figure.value is None:
             return f"{self.gate.text}: not computable{of}, {self.figure.note}"
+        if self.figure.by_rows:
+            return f"{self.gate.text}: unknown for persons{of}, {self.figure.note}"
         return f"{self.gate.text}: {self.figure.value:.4g}{of}"
 
 
@@ -128,7 +130,8 @@ def _measure(measure: Measure, case: Case, guard: AbstractContextManager[None]) 
 
 
 def judge(gate: Gate, evaluation: Evaluation) -> GateVerdict:
-    """The verdict of a gate. It does not pass if its figures are absent or have no value."""
+    """The verdict of a gate. It does not pass if its figures are absent, have no value, or count
+    rows in the place of persons."""
     found = [
         figure
         for measure, figure in evaluation.figures()
@@ -141,9 +144,10 @@ def judge(gate: Gate, evaluation: Evaluation) -> GateVerdict:
 
 
 def _margin(gate: Gate, figure: Figure) -> float:
-    """The distance of a figure from the nearest bound; negative outside the bounds."""
+    """The distance of a figure from the nearest bound; negative outside the bounds, and where the
+    figure of the persons is unknown."""
     value = figure.value
-    if value is None:
+    if value is None or figure.by_rows:
         return -math.inf
     least, most = gate.bounds
     return min(most - value, value - least)

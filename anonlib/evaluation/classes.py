@@ -27,11 +27,11 @@ def make_release_view(
         protected: Names of protected columns to include.
 
     Returns:
-        The view, and its spec. The spec counts persons by their tokens, if the rows still have
-        them.
+        The view, and its spec. With a unit, the spec counts persons by their tokens, if the rows
+        still have them.
     """
     columns = [F.col(column.id).alias(column.name) for column in schema.released]
-    if spec.persons == "unknown" and TOKEN in released.columns:
+    if spec.persons != "rows" and TOKEN in released.columns:
         columns.append(F.col(TOKEN))
         spec = replace(spec, persons="token", token=TOKEN)
     return make_view(released.select(*columns), spec, protected, ()), spec

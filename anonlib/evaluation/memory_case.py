@@ -96,7 +96,7 @@ class MemoryCase(Case):
 
     @cached_property
     def sizes(self) -> Sizes:
-        return count_released_sizes(self.released, self._classes)
+        return count_released_sizes(self.released, self._classes, self.schema, self.spec)
 
     def source_sizes(self) -> Sizes:
         return count_source_sizes(self.source, self.schema)

@@ -28,10 +28,15 @@ def number_released_classes(released: pa.Table, schema: Schema, spec: AuditSpec)
     return combine(keys, released.num_rows)
 
 
-def count_released_sizes(released: pa.Table, classes: RowNumbers) -> Sizes:
-    """The sizes of the classes of a release, in persons if rows have tokens."""
-    token = number_keys(released.column(TOKEN)) if TOKEN in released.column_names else None
-    return _count_sizes(classes, token)
+def count_released_sizes(
+    released: pa.Table, classes: RowNumbers, schema: Schema, spec: AuditSpec
+) -> Sizes:
+    """The sizes of the classes of a release. With a unit they count persons if rows have tokens, or
+    the spec names a column that stands for them; else rows."""
+    named = schema[spec.token].id if spec.token is not None else None
+    token = TOKEN if TOKEN in released.column_names else named
+    person = None if token is None else number_keys(released.column(token))
+    return _count_sizes(classes, person, persons=token is not None or spec.persons == "rows")
 
 
 def count_source_sizes(source: pa.Table, schema: Schema) -> Sizes:
@@ -40,13 +45,14 @@ def count_source_sizes(source: pa.Table, schema: Schema) -> Sizes:
     unit = [number_keys(source.column(id)) for id in schema.unit]
     classes = combine(keys, source.num_rows)
     if not unit:
-        return _count_sizes(classes, None)
+        return _count_sizes(classes, None, persons=True)
     known = np.all([each.of_row > 0 for each in unit], axis=0)
     person = combine(unit, source.num_rows)
-    return _count_sizes(classes, RowNumbers(np.where(known, person.of_row + 1, 0), person.size + 1))
+    numbers = RowNumbers(np.where(known, person.of_row + 1, 0), person.size + 1)
+    return _count_sizes(classes, numbers, persons=True)
 
 
-def _count_sizes(classes: RowNumbers, person: RowNumbers | None) -> Sizes:
+def _count_sizes(classes: RowNumbers, person: RowNumbers | None, *, persons: bool) -> Sizes:
     """Persons with the number 0 are nobody, and do not count."""
     place = classes.of_row
     if person is not None:
@@ -54,7 +60,7 @@ def _count_sizes(classes: RowNumbers, person: RowNumbers | None) -> Sizes:
         place = np.unique(place[there] * person.size + person.of_row[there]) // person.size
     n = np.bincount(place, minlength=classes.size)
     size, n_classes = np.unique(n[n > 0], return_counts=True)
-    return Sizes(size.astype(np.int64), n_classes.astype(np.int64))
+    return Sizes(size.astype(np.int64), n_classes.astype(np.int64), persons)
 
 
 def count_certainty(

@@ -25,7 +25,7 @@ from anonlib.evaluation.fold import fold
 from anonlib.evaluation.likeness import count_in_table, hash_released_keys, hash_source_keys
 from anonlib.evaluation.linking import distinct_tuples, link_rows
 from anonlib.evaluation.population_counts import count_regions
-from anonlib.evaluation.published_spec import make_published_spec
+from anonlib.evaluation.published_spec import make_auditable_spec
 from anonlib.evaluation.row_places import first_places
 from anonlib.evaluation.samples import is_held_out, pair
 from anonlib.evaluation.source_figures import distinct_values, most_rows, summarize
@@ -102,7 +102,7 @@ class SparkCase(Case):
             target_scale=scales[0] if scales else None,
             looked_at_target=config.needs_target,
             partitioned=bool(config.release.partition_by),
-            spec=make_published_spec(config),
+            spec=make_auditable_spec(config),
             **rest,
         )
 

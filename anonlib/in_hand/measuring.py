@@ -10,7 +10,7 @@ from anonlib.config.model import Config
 from anonlib.evaluation import Evaluation, evaluate_case
 from anonlib.evaluation.memory_case import MemoryCase
 from anonlib.evaluation.memory_samples import find_held_out, mark, with_deal
-from anonlib.evaluation.published_spec import make_published_spec
+from anonlib.evaluation.published_spec import make_auditable_spec
 from anonlib.in_hand.proof import require_harmless
 from anonlib.local.engine import MemoryRelease, make_release
 from anonlib.local.rows import Rows
@@ -51,7 +51,7 @@ def make_case(release: MemoryRelease, rows: Rows, config: Config, link_key: byte
         measures=() if config.evaluate is None else config.evaluate.measures,
         target_scale=scales[0] if scales else None,
         looked_at_target=config.needs_target,
-        spec=make_published_spec(config),
+        spec=make_auditable_spec(config),
         shadow=shadow,
         link_key=link_key,
         counts=release.counts,

@@ -28,12 +28,15 @@ class Figure:
         of: What it is about, as named in the release: a column, `a × b` for two columns, a model.
             Empty for the whole table.
         note: What readers should know.
+        by_rows: Whether it is about persons but counts rows, since persons can't be told apart. The
+            persons' own figure may be worse, so it passes no gate.
     """
 
     name: str
     value: float | None
     of: str = ""
     note: str = ""
+    by_rows: bool = False
 
     def __post_init__(self) -> None:
         if self.value is not None and not isfinite(self.value):

@@ -37,7 +37,7 @@ class Sizes:
 
     size: Ints
     n_classes: Ints
-    persons: bool = True
+    persons: bool
 
     @property
     def n(self) -> int:

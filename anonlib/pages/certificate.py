@@ -262,7 +262,8 @@ def _risks(record: Record) -> Iterator[Row]:
     known = "exact" if exact and not by_batch else "at most"
     yield _chance("largest chance", None if largest is None else largest.value, known)
     measured = _measures(record).get("reidentification") or {}
-    means = [f["value"] for f in measured.get("figures", ()) if f["name"] == "prosecutor_mean"]
+    figures = measured.get("figures", ())
+    means = [f["value"] for f in figures if f["name"] == "prosecutor_mean" and not f.get("by_rows")]
     how = f"measured{OF_BATCH if is_batch(record) else ''}"
     yield _chance("mean chance", means[0] if means else None, how)
 

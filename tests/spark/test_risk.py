@@ -241,6 +241,7 @@ def test_persons_are_counted_while_they_can_be(spark: SparkSession, tmp_path: Pa
     found = Reidentification().measure(published)
     assert value(found, "prosecutor_max") == 1 / 12
     assert all("rows are counted" in figure.note for figure in found.figures)
+    assert all(figure.by_rows for figure in found.figures)
 
 
 def test_order_of_published_rows(

@@ -14,6 +14,7 @@ from anonlib import registry
 from anonlib.config.model import EvaluateSection
 from anonlib.errors import ConfigError, InputError
 from anonlib.in_hand import Release
+from anonlib.measure.risk.reidentification import Reidentification
 from anonlib.run.result import ReleaseResult
 from tests.unit.test_evaluate_in_memory import GIVEN, people, released
 
@@ -59,6 +60,55 @@ def test_gates_are_judged_and_stop_nothing() -> None:
     found = again(release, gates=(gate, gate.model_copy(update={"at_most": 0.001})))
     assert found.evaluation is not None
     assert [judged.passed for judged in found.evaluation.gates] == [True, False]
+
+
+PERSONS = {"one_row_per_person": None, "unit": ["person"], "identifiers": ["person"]}
+
+
+def test_rows_that_stand_for_persons_pass_no_gate() -> None:
+    """A published table of a unit does not tell whose its rows are. A class of k persons may have
+    many more rows, so the chances that rows give are too small."""
+    gates = [
+        {"figure": "reidentification.prosecutor_max", "at_most": 0.5},
+        {"figure": "uniqueness.release_unique", "at_most": 0.5},
+        {"figure": "disclosure.gain", "at_most": 1},
+    ]
+    release = released("reidentification", "uniqueness", "disclosure", gates=gates, **PERSONS)
+    assert release.evaluation is not None
+    assert [judged.passed for judged in release.evaluation.gates] == [True, True, True]
+    assert not any(figure.by_rows for _, figure in release.evaluation.figures())
+    found = again(release).evaluation
+    assert found is not None
+    assert [judged.passed for judged in found.gates] == [False, False, True]
+    assert "unknown for persons, rows are counted" in found.gates[0].text
+    counted = [f.name for _, f in found.figures() if "rows are counted" in f.note]
+    assert counted == [*Reidentification.names, "release_unique"]
+    assert counted == [f.name for _, f in found.figures() if f.by_rows]
+
+
+def test_persons_with_a_pseudonym_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the published pseudonym, so the figures are those of the release."""
+    gates = [{"figure": "reidentification.prosecutor_max", "at_most": 0.5}]
+    attributes = {
+        "age": {"role": "quasi_identifier", "scale": "continuous"},
+        "city": {"role": "quasi_identifier", "scale": "nominal"},
+        "illness": {"role": "sensitive"},
+        "person": {"role": "identifier", "pseudonym": True},
+    }
+    given = {
+        "attributes": attributes,
+        "unit": ["person"],
+        "privacy": {"models": [{"type": "k_anonymity", "k": 5}], "acknowledge_linked": True},
+        "pseudonyms": {"key_env": "OWN_KEY"},
+        "evaluate": {"measures": ["reidentification"]},
+        "gates": gates,
+    }
+    monkeypatch.setenv("OWN_KEY", "0123456789abcdef" * 4)
+    release = anonlib.anonymize(people(), given)
+    found = again(release)
+    assert values(found.evaluation) == values(release.evaluation)
+    assert found.evaluation is not None
+    assert [judged.passed for judged in found.evaluation.gates] == [True]
 
 
 def test_the_usual_measures_without_any() -> None:

@@ -40,7 +40,8 @@ class Reidentification(Measure):
     from f (see `expected_risk`). A source that was selected by values, such as one year, is not a
     random sample: leave `population` out.
 
-    With a `unit`, f counts persons. For a published table it counts rows; a note says so.
+    With a `unit`, f counts persons. For a published table it counts rows, unless a pseudonym tells
+    whose they are: a note says so, and no gate passes by it.
     Cost: one aggregate of the release.
     """
 
@@ -87,13 +88,17 @@ class Reidentification(Measure):
         rows = "" if sizes.persons else ROWS
         notes = "; ".join(filter(None, [note, rows]))
         at_risk = (float(persons @ (risk > self.threshold)) for risk in (prosecutor, journalist))
-        figures = (
-            Figure("prosecutor_max", float(prosecutor.max()), note=rows),
-            Figure("prosecutor_mean", float(persons @ prosecutor), note=rows),
-            Figure("prosecutor_at_risk", next(at_risk), note=rows),
-            Figure("journalist_max", float(journalist.max()), note=notes),
-            Figure("journalist_at_risk", next(at_risk), note=notes),
-            Figure("marketer", float(persons @ journalist), note=notes),
+        values = (
+            (float(prosecutor.max()), rows),
+            (float(persons @ prosecutor), rows),
+            (next(at_risk), rows),
+            (float(journalist.max()), notes),
+            (next(at_risk), notes),
+            (float(persons @ journalist), notes),
+        )
+        figures = tuple(
+            Figure(name, value, note=note, by_rows=not sizes.persons)
+            for name, (value, note) in zip(self.names, values, strict=True)
         )
         if not sizes.smallest >= case.k > 0:
             return Findings(figures)

@@ -57,7 +57,7 @@ class Uniqueness(Measure):
         return Findings(
             (
                 Figure("source_unique", _unique(source)),
-                Figure("release_unique", _unique(release), note=note),
+                Figure("release_unique", _unique(release), note=note, by_rows=not release.persons),
                 *self._estimates(source),
             )
         )
