@@ -1,5 +1,6 @@
 """Array types by dtype, exact counts, and the grid that makes sums of floats exact in any order."""
 
+from decimal import Decimal, localcontext
 from fractions import Fraction
 from math import floor
 
@@ -22,6 +23,23 @@ MISSING = -1
 def snap(values: Floats) -> Floats:
     """The nearest multiples of GRID, as a C-contiguous array; -0.0 becomes 0.0."""
     return np.ascontiguousarray(np.rint(values / GRID) * GRID + 0.0)
+
+
+def mean_ratio(above: Ints, below: Ints, n: int) -> float:
+    """The sum of above / below, by n, rounded once: a mean that is 0.15 is not 0.15000000000000002,
+    which a bound of 0.15 would refuse.
+
+    Args:
+        above: int64[x].
+        below: int64[x]. 1 or more.
+        n: What to divide the sum by; 1 or more.
+    """
+    number, place = np.unique(below, return_inverse=True)
+    sums = np.zeros(len(number), np.int64)
+    np.add.at(sums, place, above)
+    with localcontext(prec=50):  # no double is so near to a sum of fewer than 10^30 fractions
+        total = sum(Decimal(a) / b for a, b in zip(sums.tolist(), number.tolist(), strict=True))
+        return float(total / n)
 
 
 def count_share(share: float, n: int) -> int:

@@ -1,5 +1,6 @@
 """Re-identification and uniqueness from the sizes of classes, against one person at a time."""
 
+from fractions import Fraction
 from types import SimpleNamespace
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from anonlib.arrays import mean_ratio
 from anonlib.measure.case import Sizes
 from anonlib.measure.risk._population import expected_risk
 from anonlib.measure.risk.reidentification import Reidentification
@@ -46,6 +48,28 @@ def test_risks_are_those_of_the_persons(
     assert found["journalist_at_risk"] == pytest.approx((journalist > threshold).mean())
     assert found["marketer"] == pytest.approx(journalist.mean())
     assert found["marketer"] <= found["prosecutor_mean"] + 1e-12
+
+
+@given(many, st.integers(1, 100))
+def test_shares_are_divided_once(classes: list[int], percent: int) -> None:
+    """As a gate and the record of a release count them, so that none is beyond its own value."""
+    threshold, n = min(percent, 99) / 100, sum(classes)
+    found, _ = measured(classes, 1, threshold=threshold)
+    assert found["prosecutor_mean"] == found["marketer"] == len(classes) / n
+    above = sum(size for size in classes if 1 / size > threshold)
+    assert found["prosecutor_at_risk"] == found["journalist_at_risk"] == above / n
+
+
+@given(st.lists(st.tuples(st.integers(0, 10**6), st.integers(1, 300)), min_size=1, max_size=40))
+def test_a_mean_of_ratios_is_rounded_once(pairs: list[tuple[int, int]]) -> None:
+    above, below = np.array(pairs, np.int64).T
+    exact = sum(Fraction(a, b) for a, b in pairs) / len(pairs)
+    assert mean_ratio(above, below, len(pairs)) == float(exact)
+
+
+def test_twelve_of_eighty_are_fifteen_percent() -> None:
+    """7 classes of 5 persons, 5 of 9: a sum of shares is 0.15000000000000002."""
+    assert measured([5] * 7 + [9] * 5, 1)[0]["prosecutor_mean"] == 0.15
 
 
 @given(many)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from pydantic import Field
 
-from anonlib.arrays import Floats
+from anonlib.arrays import Floats, Ints, mean_ratio
 from anonlib.measure import Figure, Findings, Measure, Series, Subjects
 from anonlib.measure.risk._population import expected_risk
 
@@ -79,22 +79,23 @@ class Reidentification(Measure):
         why = self._explain(sizes)
         if why:
             return Findings(tuple(Figure(name, None, note=why) for name in self.names))
-        persons = sizes.size * sizes.n_classes / sizes.n
+        n, persons = sizes.n, sizes.size * sizes.n_classes
         prosecutor = 1.0 / sizes.size
         journalist, note = prosecutor, WHOLE
         if self.population is not None:
-            journalist = expected_risk(sizes.size, sizes.n / self.population)
+            journalist = expected_risk(sizes.size, n / self.population)
             note = f"expected, for a random sample of {self.population} persons"
         rows = "" if sizes.persons else ROWS
         notes = "; ".join(filter(None, [note, rows]))
-        at_risk = (float(persons @ (risk > self.threshold)) for risk in (prosecutor, journalist))
+        mean = mean_ratio(persons, sizes.size, n)
+        at_risk = (int(persons @ (risk > self.threshold)) / n for risk in (prosecutor, journalist))
         values = (
             (float(prosecutor.max()), rows),
-            (float(persons @ prosecutor), rows),
+            (mean, rows),
             (next(at_risk), rows),
             (float(journalist.max()), notes),
             (next(at_risk), notes),
-            (float(persons @ journalist), notes),
+            (mean if self.population is None else float(persons @ journalist) / n, notes),
         )
         figures = tuple(
             Figure(name, value, note=note, by_rows=not sizes.persons)
@@ -127,12 +128,19 @@ def _histogram(sizes: "Sizes") -> Series:
     return Series("class_sizes", "", ("from", "to", "classes", "persons"), tuple(rows))
 
 
-def _risks(persons: Floats, prosecutor: Floats, journalist: Floats, threshold: float) -> Series:
+def _risks(persons: Ints, prosecutor: Floats, journalist: Floats, threshold: float) -> Series:
     """The share of persons with a risk above each level, and above the threshold. These persons
-    make up whole classes."""
-    rows = []
+    make up whole classes.
+
+    Args:
+        persons: int64[s]. The persons in classes of each size.
+        prosecutor: float64[s]. Their risk.
+        journalist: float64[s]. The same, without knowing who is in the release.
+        threshold: The threshold.
+    """
+    rows, n = [], int(persons.sum())
     for level in sorted({threshold, *(1 / n for n in LEVELS)}):
-        above = (float(persons @ (risk > level)) for risk in (prosecutor, journalist))
+        above = (int(persons @ (risk > level)) / n for risk in (prosecutor, journalist))
         rows.append((level, *above))
     heads = ("risk", "prosecutor", "journalist")
     return Series("share_of_persons_above_a_risk", "", heads, tuple(rows))
