@@ -3,7 +3,7 @@ sensitive text is compared."""
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 from unicodedata import category, normalize
 
@@ -85,6 +85,22 @@ def read_worse(meaning: str) -> str:
     if re.search(r"\bless is safer\b|\bmore is worse\b", said):
         return "more"
     return "less" if re.search(r"\bmore is safer\b|\bless is worse\b", said) else ""
+
+
+def spell_bound(value: float) -> str:
+    """A bound with all its digits: 0.20000004 is no 0.2."""
+    return repr(float(value)).removesuffix(".0")
+
+
+def tell_apart(value: float, bounds: Iterable[float]) -> str:
+    """A value with four digits, or with as many more as it takes that it reads above, at or below
+    the bounds as it is: never as a bound that it is beyond."""
+
+    def order(number: float) -> list[tuple[bool, bool]]:
+        return [(number < bound, number > bound) for bound in bounds]
+
+    texts = (f"{value:.{n}g}" for n in range(4, 17))
+    return next((text for text in texts if order(float(text)) == order(value)), f"{value:.17g}")
 
 
 def is_share(meaning: str) -> bool:

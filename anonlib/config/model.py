@@ -32,7 +32,7 @@ from anonlib.privacy import PrivacyModel
 from anonlib.privacy.k_anonymity import KAnonymity
 from anonlib.recode import Recoder
 from anonlib.table.schema import Role, Scale
-from anonlib.text import MISSING_TOKENS
+from anonlib.text import MISSING_TOKENS, spell_bound
 
 #: Prefix of the columns that a run adds; no column of a source may have it.
 RESERVED_PREFIX = "__anonlib_"
@@ -508,7 +508,7 @@ class Gate(Section):
     def text(self) -> str:
         """The gate in words, such as `sse.relative at most 0.2`."""
         limits = [("at most", self.at_most), ("at least", self.at_least)]
-        words = [f"{word} {limit:g}" for word, limit in limits if limit is not None]
+        words = [f"{word} {spell_bound(limit)}" for word, limit in limits if limit is not None]
         return f"{self.figure}{f' of {self.of}' if self.of else ''} {' and '.join(words)}"
 
 

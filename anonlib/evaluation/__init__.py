@@ -11,6 +11,7 @@ from anonlib.errors import AnonlibError, ConfigError, GateError, Problem, Storag
 from anonlib.measure import Figure, Findings, Measure
 from anonlib.measure.case import Case
 from anonlib.progress import Progress
+from anonlib.text import tell_apart
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class GateVerdict:
             return f"{self.gate.text}: not computable{of}, {self.figure.note}"
         if self.figure.by_rows:
             return f"{self.gate.text}: unknown for persons{of}, {self.figure.note}"
-        return f"{self.gate.text}: {self.figure.value:.4g}{of}"
+        return f"{self.gate.text}: {tell_apart(self.figure.value, self.gate.bounds)}{of}"
 
 
 @dataclass(frozen=True, repr=False)

@@ -10,7 +10,7 @@ from anonlib.config.model import Config, Gate
 from anonlib.pages import render_explorer
 from anonlib.pages.charts import Table
 from anonlib.pages.explorer import BoundLine, Goal, make_explorer
-from anonlib.text import printable
+from anonlib.text import printable, spell_bound
 
 #: Whose the threshold is, in the few letters that a chart has room for.
 REGULATORS = "EMA/Health Canada"
@@ -150,7 +150,9 @@ def _list_bounds(gates: Mapping[Gate, str | None]) -> Iterator[BoundLine]:
         for value, sign in ((gate.at_most, "≤"), (gate.at_least, "≥")):
             if goal is not None and value is not None:
                 whose = f", {REGULATORS}" if value == THRESHOLD and sign == "≤" else ""
-                yield BoundLine(goal, value, f"gate {sign} {value:g}{whose}", sign == "≤")
+                yield BoundLine(
+                    goal, value, f"gate {sign} {spell_bound(value)}{whose}", sign == "≤"
+                )
     for goal in (each.name for each in GOALS if each.risk):
         if not any(g == goal and gate.at_most == THRESHOLD for gate, g in gates.items()):
             yield BoundLine(goal, THRESHOLD, f"{THRESHOLD} {REGULATORS}")

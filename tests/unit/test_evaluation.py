@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 FOUND = Evaluation(
     {
         "risk": Findings(
-            (Figure("share", 0.2, "a"), Figure("share", 0.4, "b"), Figure("most", 0.5))
+            (
+                *(Figure("share", 0.2, "a"), Figure("share", 0.4, "b"), Figure("most", 0.5)),
+                *(Figure("near", 0.15000001), Figure("next", 0.15000000000000002)),
+            )
         ),
         "worth": Findings((Figure("loss", None, note="no target"),)),
     }
@@ -44,6 +47,12 @@ class Invented(Measure):
         ({"figure": "risk.most", "at_least": 0.5}, True, "risk.most at least 0.5: 0.5"),
         ({"figure": "risk.most", "at_least": 0.6}, False, "risk.most at least 0.6: 0.5"),
         ({"figure": "risk.most", "at_least": 0.1, "at_most": 0.4}, False, "at most 0.4 and at"),
+        ({"figure": "risk.share", "at_most": 0.39999999}, False, "most 0.39999999: 0.4 of b"),
+        ({"figure": "risk.near", "at_most": 0.15}, False, "at most 0.15: 0.15000001"),
+        ({"figure": "risk.near", "at_most": 0.15000002}, True, "at most 0.15000002: 0.15"),
+        ({"figure": "risk.near", "at_least": 0.150001, "at_most": 1}, False, ": 0.15"),
+        ({"figure": "risk.next", "at_most": 0.15}, False, "0.15: 0.15000000000000002"),
+        ({"figure": "risk.next", "at_most": 1200000}, True, "at most 1200000: 0.15"),
         ({"figure": "risk.least", "at_most": 1}, False, "not measured"),
         ({"figure": "worth.loss", "at_most": 1}, False, "not computable, no target"),
     ],

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 MOST_CATEGORIES = 300
 #: The most values of a column that is released as it is; others count together.
 MOST_VALUES = 100
-#: Digits of shares. The last ones of masses are on a grid.
+#: Digits of the shares in series. The last ones of masses are on a grid.
 N_DIGITS = 6
 #: A release does not fail for what its report would like to show.
 UNREADABLE = (AnonlibError, pa.ArrowException, ValueError, KeyError, IndexError)
@@ -158,14 +158,20 @@ class Overview(CellMeasure):
                 continue
             before, after = (masses[name_of(column.id, name)] for name in (BEFORE, AFTER))
             names = masses[name_of(column.id, NAMED)] if _has_names(fit) else None
-            distance = np.abs(before / before.sum() - after / after.sum()).sum() / 2
-            value = round(float(distance), N_DIGITS) + 0.0
-            figures.append(Figure("total_variation", value, column.name))
+            figures.append(Figure("total_variation", _compare(before, after), column.name))
             rows = _show(fit, np.stack([before, after]), names, least)
             if rows:
                 heads = ("range" if fit.axis.is_line else "category", "source", "release")
                 series.append(Series("distribution", column.name, heads, rows))
         return Findings(tuple(figures), tuple(series))
+
+
+def _compare(before: Floats, after: Floats) -> float:
+    """The total variation of masses, which are multiples of GRID, rounded once."""
+    ours, theirs = ([round(mass / GRID) for mass in side.tolist()] for side in (before, after))
+    n, m = int(sum(ours)), int(sum(theirs))
+    moved: int = sum(abs(a * m - b * n) for a, b in zip(ours, theirs, strict=True))
+    return moved / (2 * n * m)
 
 
 def _complete(

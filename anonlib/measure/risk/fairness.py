@@ -1,13 +1,14 @@
 """Whether the release is as useful and as safe for every group of persons."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 import pyarrow.compute as pc
 from pydantic import Field
 
-from anonlib.arrays import snap
+from anonlib.arrays import Floats, Ints, snap
 from anonlib.encode.texts import texts
 from anonlib.measure import Figure, Findings, Series, Subjects
 from anonlib.measure.case import CellSums
@@ -33,6 +34,13 @@ MANY = f"more than {MOST_GROUPS} groups; name a column with fewer values"
 UNKNOWN = "with the partitioner `tuples`, only quasi-identifiers and protected columns are counted"
 HEADS = ("group", "rows released", "loss", "suppressed", "risk")
 FEW = "no group has enough rows to be told apart"
+#: Digits of what the series shows; figures have all, since gates are judged by them.
+N_DIGITS = 6
+#: Bits of a limb: sums of numbers on this grid (`anonlib.arrays.GRID`) are exact in any order.
+LIMB = 20
+#: Limbs of a loss, which is a float, and of a chance, which is a fraction: enough that their sums
+#: are rounded once, as a figure.
+LOSS_LIMBS, CHANCE_LIMBS = 3, 4
 
 
 class PersonGroup(NamedTuple):
@@ -47,23 +55,30 @@ class PersonGroup(NamedTuple):
     """
 
     name: str
-    n_source: float
-    n_released: float
-    loss: float
-    chance: float
+    n_source: int
+    n_released: int
+    loss: Fraction
+    chance: Fraction
+
+    @classmethod
+    def of(cls, name: str, n_source: float, sums: Floats) -> "PersonGroup":
+        """A group by the sums of its rows, as `Fairness.count` makes them."""
+        n_released, *limbs = map(int, (sums * [1, *[1 << LIMB] * (sums.size - 1)]).tolist())
+        loss, chance = limbs[:LOSS_LIMBS], limbs[LOSS_LIMBS:]
+        return cls(name, int(n_source), n_released, _join_limbs(loss), _join_limbs(chance))
 
     @property
-    def mean_loss(self) -> float:
+    def mean_loss(self) -> Fraction:
         """The mean loss of the rows of the source: a suppressed row has lost all."""
         return (self.loss + self.n_source - self.n_released) / self.n_source
 
     @property
-    def suppression(self) -> float:
+    def suppression(self) -> Fraction:
         """The share of rows that are not in the release."""
-        return 1.0 - self.n_released / self.n_source
+        return Fraction(self.n_source - self.n_released, self.n_source)
 
     @property
-    def risk(self) -> float | None:
+    def risk(self) -> Fraction | None:
         """The mean chance of the released rows; None without any."""
         return self.chance / self.n_released if self.n_released else None
 
@@ -122,8 +137,7 @@ class Fairness(CellMeasure):
         return tuple(column for column in schema.released if column.name in self.columns)
 
     def count(self, cells: OriginalCells) -> dict[str, CellParts]:
-        chance = snap(1.0 / np.maximum(cells.persons, 1))
-        loss = snap(cells.penalty)
+        each = np.column_stack([_cut_floats(cells.penalty), _cut_inverses(cells.persons)])
         found: dict[str, CellParts] = {}
         for id, values in cells.values.items():
             if not is_atomic(values.type):
@@ -131,14 +145,14 @@ class Fairness(CellMeasure):
             coded = pc.dictionary_encode(texts(values), null_encoding="encode")
             names = coded.dictionary.to_pylist()
             if len(names) > MOST_GROUPS:
-                nothing = np.zeros((1, 3))
+                nothing = np.zeros((1, 1 + each.shape[1]))
                 found[name_of(id)] = CellParts(np.zeros(1, np.int64), nothing)
                 continue
             pair = coded.indices.to_numpy().astype(np.int64) * cells.m + cells.id
             distinct, place = np.unique(pair, return_inverse=True)
             rows = np.bincount(place, cells.weight, len(distinct))
             group, cell = distinct // cells.m, distinct % cells.m
-            sums = np.column_stack([rows, rows * loss[cell], rows * chance[cell]])
+            sums = np.column_stack([rows, rows[:, None] * each[cell]])
             for i, name in enumerate(names):
                 own = group == i
                 found[name_of(id, name)] = CellParts(cell[own], sums[own])
@@ -159,7 +173,7 @@ class Fairness(CellMeasure):
             note = "" if groups else FEW
             for name, value in zip(self.names, values, strict=True):
                 figures.append(Figure(name, value, column.name, note))
-            rows = tuple((g.name, int(g.n_released), *_figures(g)) for g in groups)
+            rows = tuple((g.name, g.n_released, *_show(g)) for g in groups)
             series.append(Series("groups", column.name, HEADS, rows))
         return Findings(tuple(figures), tuple(series))
 
@@ -181,12 +195,12 @@ def _find_groups(
             return MANY
         values = texts(found[0].column(column.id).combine_chunks()).to_pylist()
         counts = dict(zip(values, found[1].tolist(), strict=True))
-    none = np.zeros(3)
+    none = np.zeros(1 + LOSS_LIMBS + CHANCE_LIMBS)
     return {
-        value: PersonGroup(
+        value: PersonGroup.of(
             MISSING_GROUP if value is None else value,
             n,
-            *(own[value,].released if (value,) in own else none).tolist(),
+            own[value,].released if (value,) in own else none,
         )
         for value, n in counts.items()
     }
@@ -216,22 +230,57 @@ def _may_stand_alone(group: PersonGroup, least: int) -> bool:
 
 def _join(groups: Sequence[PersonGroup], name: str) -> PersonGroup:
     """Several groups as one."""
-    return PersonGroup(name, *np.sum([group[1:] for group in groups], axis=0).tolist())
+    return PersonGroup(
+        name,
+        sum(group.n_source for group in groups),
+        sum(group.n_released for group in groups),
+        sum((group.loss for group in groups), Fraction()),
+        sum((group.chance for group in groups), Fraction()),
+    )
 
 
-def _figures(group: PersonGroup) -> tuple[float | None, ...]:
-    """Loss, suppression and risk of a group, without the last digits, which are on a grid."""
-    found = (group.mean_loss, group.suppression, group.risk)
-    return tuple(None if value is None else round(value, 6) + 0.0 for value in found)
+def _show(group: PersonGroup) -> tuple[float | None, ...]:
+    """The numbers of a group, as the series has them."""
+    found = _list_numbers(group)
+    return tuple(None if value is None else round(float(value), N_DIGITS) for value in found)
+
+
+def _list_numbers(group: PersonGroup) -> tuple[Fraction | None, ...]:
+    """Loss, suppression and risk of a group."""
+    return group.mean_loss, group.suppression, group.risk
 
 
 def _compare(groups: Sequence[PersonGroup], whole: PersonGroup) -> tuple[float | None, ...]:
     """By figure: the worst group's, and how far it is from that of all rows."""
     values: list[float | None] = []
-    for own, of_all in zip(zip(*map(_figures, groups), strict=True), _figures(whole), strict=True):
-        known = [value for value in own if value is not None]
-        worst = max(known, default=None)
-        values.append(worst)
-        gap = None if worst is None or of_all is None else max(0.0, worst - of_all)
-        values.append(None if gap is None else round(gap, 6))
+    of_each = zip(*map(_list_numbers, groups), strict=True)
+    for own, of_all in zip(of_each, _list_numbers(whole), strict=True):
+        worst = max((value for value in own if value is not None), default=None)
+        gap = None if worst is None or of_all is None else max(Fraction(), worst - of_all)
+        values += [None if value is None else float(value) for value in (worst, gap)]
     return tuple(values)
+
+
+def _cut_floats(values: Floats) -> Floats:
+    """float64[m, LOSS_LIMBS]. Numbers on the grid: a value is the first, and the next by 2^-LIMB,
+    and so on."""
+    limbs, rest = [], values
+    for _ in range(LOSS_LIMBS):
+        limbs.append(snap(rest))
+        rest = (rest - limbs[-1]) * (1 << LIMB)
+    return np.column_stack(limbs)
+
+
+def _cut_inverses(numbers: Ints) -> Floats:
+    """float64[m, CHANCE_LIMBS]. The same for 1 / numbers, by long division; 1 for no person."""
+    divisor = np.maximum(numbers, 1)
+    limbs, rest = [], np.ones(len(divisor), np.int64)
+    for _ in range(CHANCE_LIMBS):
+        digit, rest = np.divmod(rest << LIMB, divisor)
+        limbs.append(digit / (1 << LIMB))
+    return np.column_stack(limbs)
+
+
+def _join_limbs(limbs: Sequence[int]) -> Fraction:
+    """The sum of numbers, from the sums of their limbs, which are multiples of the grid."""
+    return sum((Fraction(n, 1 << LIMB * (i + 1)) for i, n in enumerate(limbs)), Fraction())
