@@ -186,6 +186,29 @@ def test_settings_and_gates() -> None:
         assert (state(wanted, evaluate=evaluate, gates=gates) == "kept") == kept
 
 
+def test_a_gate_is_on_the_figure_that_is_meant() -> None:
+    """A share of persons above a chance says nothing without the chance."""
+    figure = "reidentification.prosecutor_at_risk"
+    gates = [{"figure": figure, "at_most": 0}]
+    plain = rule(type="gate", figure=figure, at_most=0)
+    named = {**plain, "parameters": {"threshold": 0.05}}
+
+    def measured(given: dict[str, Any], **parameters: Any) -> str:
+        evaluate = {"measures": [{"type": "reidentification", **parameters}]}
+        return state(given, evaluate=evaluate, gates=gates)
+
+    assert measured(plain) == measured(plain, threshold=0.09) == "kept"
+    assert measured(plain, threshold=0.5) == "to confirm"
+    assert measured(named) == measured(named, threshold=0.5) == "not kept"
+    assert measured(named, threshold=0.05) == "kept"
+    assert measured(named, threshold=0.05, population=10**6) == "to confirm"
+    assert measured({**plain, "parameters": {"threshold": 5}}) == "not kept"
+    (problem,) = problems({**plain, "parameters": {"share": 0.05}})
+    assert problem.text == (
+        "reidentification has no parameter share; there are: population, threshold"
+    )
+
+
 def test_columns_that_must_not_be_there() -> None:
     names = rule(type="absent", names=["phone*", "birth date"])
     assert state(names) == "to confirm"

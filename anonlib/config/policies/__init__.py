@@ -131,18 +131,34 @@ class RequiredSetting(Rule):
 
 
 class RequiredGate(Rule):
-    """The config has a gate on a figure that is as strict as this one."""
+    """The config has a gate on a figure that is as strict as this one, of a measure with the same
+    parameters. Where the measure has unusual ones that the rule does not name, a person has to
+    confirm that its figure is the one that is meant."""
 
     kind: ClassVar[str] = "gate"
     figure: str = Field(description="MEASURE.FIGURE")
     of: str | None = Field(None, description="column, model or estimator of the figure")
     at_most: Number | None = Field(None, description="the largest value that passes")
     at_least: Number | None = Field(None, description="the smallest value that passes")
+    parameters: Mapping[str, Any] = Field(
+        {}, description="parameters that the measure must have, such as threshold: 0.09"
+    )
+
+    @property
+    def measure(self) -> str:
+        """The type of the measure."""
+        return self.figure.partition(".")[0]
 
     @model_validator(mode="after")
     def _has_bound(self) -> "RequiredGate":
         if self.at_most is None and self.at_least is None:
             raise ValueError("give at_most, at_least or both")
+        cls = registry.plugins("measure").get(self.measure)
+        known = ", ".join(() if cls is None else cls.model_fields)
+        for name in self.parameters:
+            if cls is None or name not in cls.model_fields:
+                text = f"{self.measure} has no parameter {name}; there are: {known or 'none'}"
+                raise ValueError(text)
         return self
 
 

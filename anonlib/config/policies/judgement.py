@@ -9,8 +9,9 @@ from typing import Any, Literal, TypeAlias
 
 from pydantic import BaseModel
 
+from anonlib import registry
 from anonlib.config.guess import name_words
-from anonlib.config.model import Config
+from anonlib.config.model import Config, Gate
 from anonlib.config.policies import (
     Absence,
     ClassSize,
@@ -268,8 +269,34 @@ def _(rule: RequiredGate, evidence: Evidence) -> Finding:
             continue
         high = rule.at_most is None or _within(gate.at_most, None, rule.at_most)
         if high and (rule.at_least is None or _within(gate.at_least, rule.at_least, None)):
-            return "kept", f"gate {gate.text}", "gates"
+            return _judge_parameters(rule, gate, evidence.config)
     return "not kept", f"no gate is as strict: {rule.figure} {asked}", "gates"
+
+
+def _judge_parameters(rule: RequiredGate, gate: Gate, config: Config) -> Finding:
+    """Whether the measure of a gate, which is as strict as a rule asks, has the parameters that the
+    rule means: a chance above 0.5 is another figure than one above 0.09."""
+    measures = () if config.evaluate is None else config.evaluate.measures
+    for i, measure in enumerate(measures):
+        if measure.type != rule.measure:
+            continue
+        where, own = f"evaluate.measures.{i}", registry.spec(measure)
+        try:
+            asked = registry.spec(registry.build("measure", {**own, **rule.parameters}))
+        except ConfigError as error:
+            text = "; ".join(problem.text for problem in error.problems)
+            return "not kept", f"the rule's parameters are not valid: {text}", "policy"
+        if wrong := [name for name in rule.parameters if own[name] != asked[name]]:
+            return "not kept", f"{measure.type} has another {', '.join(wrong)}", where
+        fields = type(measure).model_fields
+        usual = {n: f.get_default(call_default_factory=True) for n, f in fields.items()}
+        odd = [n for n, value in usual.items() if n not in rule.parameters and own[n] != value]
+        if odd:
+            names = ", ".join(odd)
+            text = f"gate {gate.text}; the rule does not say which {names} {measure.type} must have"
+            return "to confirm", text, where
+        return "kept", f"gate {gate.text}", "gates"
+    return "not kept", f"no measure has the figure {rule.figure}", "evaluate"
 
 
 @_judge.register
