@@ -156,13 +156,19 @@ class PrivacyModel(Plugin):
         return 0
 
     @property
+    def is_of_values(self) -> bool:
+        """Whether every cell that has `min_values` such values holds the model."""
+        return False
+
+    @property
     def min_rows(self) -> int:
         """The fewest rows that a cell that holds the model can have."""
         return max(self.min_persons, self.min_values)
 
     def implies(self, other: "PrivacyModel") -> bool:
         """Whether every cell that holds this model holds the other one, too."""
-        return self == other
+        enough = other.is_of_values and self.min_values >= other.min_values
+        return self == other or (enough and self.column == other.column)
 
     @abstractmethod
     def holds(self, cells: CellCounts) -> Bools:

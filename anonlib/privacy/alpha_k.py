@@ -38,9 +38,9 @@ class AlphaK(PrivacyModel):
         return m if self.alpha * m >= 1 else m + 1
 
     def implies(self, other: PrivacyModel) -> bool:
-        if not isinstance(other, AlphaK) or self.column != other.column:
-            return False
-        return self.alpha <= other.alpha
+        if not isinstance(other, AlphaK):
+            return super().implies(other)
+        return self.column == other.column and self.alpha <= other.alpha
 
     def holds(self, cells: CellCounts) -> Bools:
         counts, m = cells.sensitive[self.column or ""], len(cells.n_rows)

@@ -53,12 +53,16 @@ class LDiversity(PrivacyModel):
     def min_values(self) -> int:
         return self.l
 
+    @property
+    def is_of_values(self) -> bool:
+        return self.kind == "distinct"
+
     def implies(self, other: PrivacyModel) -> bool:
-        if not isinstance(other, LDiversity) or self.column != other.column or self.l < other.l:
+        if not isinstance(other, LDiversity) or other.is_of_values:
+            return super().implies(other)
+        if self.column != other.column or self.l < other.l or self.kind != other.kind:
             return False
-        if other.kind == "recursive":
-            return self.kind == "recursive" and (self.c or 0.0) <= (other.c or 0.0)
-        return other.kind in ("distinct", self.kind)
+        return self.kind == "entropy" or (self.c or 0.0) <= (other.c or 0.0)
 
     def holds(self, cells: CellCounts) -> Bools:
         # An unbound model has no column. The KeyError is then a defect of anonlib, not the user's.

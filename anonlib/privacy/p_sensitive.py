@@ -32,10 +32,9 @@ class PSensitive(PrivacyModel):
     def min_values(self) -> int:
         return self.p
 
-    def implies(self, other: PrivacyModel) -> bool:
-        if not isinstance(other, PSensitive) or self.column != other.column:
-            return False
-        return self.p >= other.p
+    @property
+    def is_of_values(self) -> bool:
+        return True
 
     def holds(self, cells: CellCounts) -> Bools:
         counts = cells.sensitive[self.column or ""]

@@ -148,6 +148,9 @@ def test_models_of_sensitive_columns() -> None:
     for least, kind, kept in ((2, "distinct", False), (3, "distinct", True), (3, "entropy", True)):
         models = [*RAW["privacy"]["models"], {"type": "l_diversity", "l": least, "kind": kind}]
         assert (state(wanted, privacy={"models": models}) == "kept") == kept
+    for p, kept in ((2, False), (3, True)):  # the same predicate under another name
+        models = [*RAW["privacy"]["models"], {"type": "p_sensitive", "p": p}]
+        assert (state(wanted, privacy={"models": models}) == "kept") == kept
     nobody = {**RAW["attributes"], "illness": {"role": "drop"}}
     assert state(wanted, attributes=nobody) == "to confirm"
 
