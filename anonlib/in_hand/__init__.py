@@ -267,7 +267,7 @@ def anonymize(
     scales: Mapping[str, str] | None = None,
     hierarchies: Mapping[str, str | Path] | None = None,
     kernel: str | Mapping[str, Any] | None = None,
-    path: str | None = None,
+    path: str | Path | None = None,
     **sections: Any,
 ) -> Release:
     """Anonymizes a table, audits the result, and returns it. Nothing is published, unless the table

@@ -65,8 +65,13 @@ class Arguments:
     scales: Mapping[str, str] | None = None
     hierarchies: Mapping[str, str | Path] | None = None
     kernel: str | Mapping[str, Any] | None = None
-    path: str | None = None
+    path: str | Path | None = None
     sections: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name, (kind, _) in KINDS.items():
+            if kind is list:
+                object.__setattr__(self, name, _list_names(getattr(self, name)))
 
     @property
     def roles(self) -> dict[str, list[Role]]:
@@ -119,29 +124,43 @@ class Arguments:
 
     def _find_kinds(self) -> Iterator[tuple[str, str]]:
         """The arguments that are of a wrong kind, and which they must be."""
-        given: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(self)}
-        for name in ("quasi_identifiers", "sensitive", "identifiers", "insensitive", "unit"):
-            if given[name] is None:
-                continue
-            if not _is_list(given[name]):
-                yield name, "must be a list of names of columns"
-            elif not all(isinstance(each, str) for each in given[name]):
-                yield name, "the names of columns must be text; rename the others"
-        kinds = {
-            "target": (str, "the name of a column"),
-            "one_row_per_person": (bool | str, "True, or the name of a column"),
-            "scales": (Mapping, "a mapping by column"),
-            "hierarchies": (Mapping, "a mapping by column"),
-            "privacy": (Mapping, "a mapping of fields"),
-        }
+        given = {f.name: getattr(self, f.name) for f in fields(self)}
         given["privacy"] = self.sections.get("privacy")
-        kinds["kernel"] = (str | Mapping, "the name of a kernel, or a mapping with its `type`")
-        for name, (kind, words) in kinds.items():
-            if given[name] is not None and not isinstance(given[name], kind):
+        for name, (kind, words) in KINDS.items():
+            value = given[name]
+            if value is None:
+                continue
+            if not isinstance(value, kind):
                 yield name, f"must be {words}"
+            elif kind is list and not all(isinstance(each, str) for each in value):
+                yield name, "the names of columns must be text; rename the others"
         files = given["hierarchies"] if isinstance(given["hierarchies"], Mapping) else {}
         if not all(isinstance(path, str | Path) for path in files.values()):
             yield "hierarchies", "give the path of a file for each column"
+
+
+_NAMES = (list, "a list of names of columns")
+_BY_COLUMN = (Mapping, "a mapping by column")
+#: By argument: its kind, and the same in words. Whether a number is one that counts persons, the
+#: config says.
+KINDS: dict[str, tuple[Any, str]] = {
+    "quasi_identifiers": _NAMES,
+    "sensitive": _NAMES,
+    "identifiers": _NAMES,
+    "insensitive": _NAMES,
+    "target": (str, "the name of a column"),
+    "target_is_public": (bool, "True or False"),
+    "k": (object, "a number"),
+    "l": (object, "a number"),
+    "unit": _NAMES,
+    "one_row_per_person": (bool | str, "True, or the name of a column"),
+    "scales": _BY_COLUMN,
+    "hierarchies": _BY_COLUMN,
+    "privacy": (Mapping, "a mapping of fields"),
+    "kernel": (str | Mapping, "the name of a kernel, or a mapping with its `type`"),
+    "path": (str | Path, "the path of a folder"),
+    "sections": (Mapping, "a mapping of sections"),
+}
 
 
 #: Fields of the config -> the arguments that stand for them. The first match counts.
@@ -180,8 +199,15 @@ def _name_argument(where: str, *, models: bool) -> str:
     return where
 
 
-def _is_list(names: Any) -> bool:
-    return isinstance(names, Sequence) and not isinstance(names, str)
+def _list_names(names: Any) -> Any:
+    """Names of columns as a list, if they are a list of another kind: a tuple, an index of pandas,
+    an array of one dimension, or a set, which is sorted, since its own order is not that of the
+    next process. Anything else as it is."""
+    if isinstance(names, set | frozenset):
+        return sorted(names, key=str)
+    if getattr(names, "ndim", None) == 1 and hasattr(names, "tolist"):
+        return names.tolist()
+    return [*names] if isinstance(names, Sequence) and not isinstance(names, str) else names
 
 
 def config_from_arguments(

@@ -1,9 +1,11 @@
 """What `anonlib.anonymize` refuses, in words that say what to do."""
 
 import re
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -12,6 +14,7 @@ import yaml
 
 import anonlib
 from anonlib.errors import AuditError, ConfigError, InfeasibleError, InputError
+from anonlib.local.arguments import KINDS, Arguments
 from tests.unit.test_anonymize import people, released
 
 
@@ -30,6 +33,8 @@ class TestWhatIsRefused:
             ({"quasi_identifiers": ["age", 3]}, "quasi_identifiers: the names of columns must be"),
             ({"target": ["age"]}, "target: must be the name of a column"),
             ({"one_row_per_person": 1}, "one_row_per_person: must be True, or the name"),
+            ({"target_is_public": "no"}, "^target_is_public: must be True or False"),
+            ({"path": 3}, "^path: must be the path of a folder"),
             ({"privacy": "x"}, "privacy: must be a mapping"),
             ({"privacy": {"models": []}}, "k: privacy.models has the models; .* l: privacy.models"),
             ({"quasi_identifer": ["age"]}, "did you mean quasi_identifiers"),
@@ -84,6 +89,29 @@ class TestWhatIsRefused:
         with pytest.raises((ConfigError, InfeasibleError)) as caught:
             released(people(), **changes)
         assert re.search(text, str(caught.value), re.MULTILINE), str(caught.value)
+
+    def test_each_argument_has_a_kind(self) -> None:
+        """Else one of another kind would count by its truth: "no" is true."""
+        assert {f.name for f in fields(Arguments)} == {*KINDS} - {"privacy"}
+
+    @pytest.mark.parametrize(
+        "names",
+        [
+            pd.Index(["age", "city"]),
+            np.array(["age", "city"]),
+            pd.Series(["age", "city"]),
+            {"city", "age"},
+            ("age", "city"),
+        ],
+    )
+    def test_lists_of_names(self, names: Any) -> None:
+        made = released(people(), quasi_identifiers=names)
+        assert [n for n, a in made.config.attributes.items() if a.scale] == ["age", "city"]
+
+    def test_no_lists_of_names(self) -> None:
+        for names in (np.array([["age", "city"]]), {"age": "city"}, np.array([1, 2])):
+            with pytest.raises(InputError, match=r"^quasi_identifiers: "):
+                released(people(), quasi_identifiers=names)
 
     def test_a_category_of_texts_is_text(self) -> None:
         data = people()
