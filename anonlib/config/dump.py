@@ -4,19 +4,19 @@ from enum import Enum
 from pathlib import PurePath
 from typing import Any
 
-import yaml
 from pydantic import BaseModel
 
 from anonlib import registry
 from anonlib.config.model import Config
 from anonlib.config.paths import from_shell
 from anonlib.config.policies import Policy, spec_of
+from anonlib.config.yaml import write_yaml
 
 
 def format_config(config: Config) -> str:
     """The config as YAML, without fields that have their defaults. Its relative paths, which are
     of the working directory, say so: the text may become a file anywhere."""
-    return str(yaml.safe_dump(make_tree(config), sort_keys=False, allow_unicode=True))
+    return write_yaml(make_tree(config))
 
 
 def make_tree(config: Config) -> dict[str, Any]:

@@ -4,10 +4,9 @@ import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-import yaml
-
 from anonlib.config.policies import list_policies
 from anonlib.config.summary import bare
+from anonlib.config.yaml import write_yaml
 
 #: By section: the fields that pages show; None for all of them. Private records show them as well.
 _FIELDS: Mapping[str, tuple[str, ...] | None] = {
@@ -62,9 +61,7 @@ def excerpt_config(tree: Mapping[str, Any], unlike: Sequence[str] = ()) -> str:
     # As JSON, a place has no line breaks, which would end the comment.
     head = [f"# Not as in the sweep, look at it: {json.dumps(place)}\n" for place in unlike]
     head += [f"# Left out, since it may be data or a secret: {json.dumps(p)}\n" for p in left_out]
-    text = yaml.safe_dump(
-        {**shown, **({"review": review} if review else {})}, sort_keys=False, allow_unicode=True
-    )
+    text = write_yaml({**shown, **({"review": review} if review else {})})
     return "".join([*head, text])
 
 

@@ -44,6 +44,32 @@ _PLAIN = frozenset(
 
 _NUMBERS = frozenset({"tag:yaml.org,2002:int", "tag:yaml.org,2002:float"})
 
+#: The tag of what older or newer YAML, or Python, reads as another number than it looks like.
+_UNCLEAR = "tag:anonlib:unclear"
+
+#: By tag: what it is. Numbers are plain decimals: in YAML 1.1 010 is 8, 1:30 is 90, 1e3 a text.
+_DECIMALS = (
+    ("tag:yaml.org,2002:int", re.compile(r"[-+]?(?:0|[1-9][0-9]*)\Z")),
+    (
+        "tag:yaml.org,2002:float",
+        re.compile(
+            r"[-+]?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?\Z"
+            r"|[-+]?\.(?:inf|Inf|INF)\Z|\.(?:nan|NaN|NAN)\Z"
+        ),
+    ),
+    (
+        _UNCLEAR,
+        re.compile(
+            r"[-+]?(?:[0-9][0-9_]*(?:\.[0-9_]*)?|\.[0-9][0-9_]*)(?:[eE][-+]?[0-9_]+)?\Z"
+            r"|[-+]?0(?:[xX][0-9a-fA-F_]+|[oO][0-7_]+|[bB][01_]+)\Z"
+            r"|[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?\Z"
+        ),
+    ),
+)
+
+#: The signs that numbers begin with.
+_FIRST = "-+.0123456789"
+
 _KEY = re.compile(r'((?:"[^"]+"|[^".=]+)(?:\.(?:"[^"]+"|[^".=]+))*)=', re.DOTALL)
 
 
@@ -90,12 +116,21 @@ def read_yaml(text: str) -> Any:
         raise
 
 
+def write_yaml(tree: Any) -> str:
+    """A tree as YAML that `read_yaml` reads as the same tree."""
+    return str(yaml.dump(tree, Dumper=_Dumper, sort_keys=False, allow_unicode=True))
+
+
 class _Loader(yaml.SafeLoader):
-    """A loader that refuses repeated keys, aliases and tags, which YAML would accept silently. It
-    stops as soon as a text is larger than a config may be. Dates stay texts."""
+    """A loader that refuses repeated keys, aliases and tags, which YAML would accept silently, and
+    numbers that are no plain decimals. It stops as soon as a text is larger than a config may be.
+    Dates stay texts."""
 
     yaml_implicit_resolvers = {  # noqa: RUF012 (so declared by yaml)
-        first: [(tag, regexp) for tag, regexp in resolvers if tag in _PLAIN]
+        first: [
+            *((tag, form) for tag, form in resolvers if tag in _PLAIN - _NUMBERS),
+            *(_DECIMALS if first in _FIRST else ()),
+        ]
         for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
     }
 
@@ -120,6 +155,12 @@ class _Loader(yaml.SafeLoader):
         self.depth -= 1
         if isinstance(node, yaml.ScalarNode):
             _require_short(node)
+            if node.tag == _UNCLEAR:
+                raise _refuse(
+                    "a number is a plain decimal, such as 10, 0.5 or 1e-3, without a leading zero, "
+                    "`_`, `:` or 0x; write it so, or put text in quotes",
+                    node,
+                )
         return node
 
     def construct_object(self, node: Any, deep: bool = False) -> Any:
@@ -145,8 +186,17 @@ class _Loader(yaml.SafeLoader):
         return super().construct_mapping(node, deep)
 
 
+class _Dumper(yaml.SafeDumper):
+    """A dumper that puts texts in quotes if `_Loader` would read them as numbers, too."""
+
+    yaml_implicit_resolvers = {  # noqa: RUF012 (so declared by yaml)
+        first: [*resolvers, *(_DECIMALS if first in _FIRST else ())]
+        for first, resolvers in yaml.SafeDumper.yaml_implicit_resolvers.items()
+    }
+
+
 def _require_short(node: yaml.ScalarNode) -> None:
-    number = node.tag in _NUMBERS
+    number = node.tag in _NUMBERS or node.tag == _UNCLEAR
     most = MAX_NUMBER if number else MAX_TEXT
     if len(node.value) > most:
         what = "number" if number else "text"
@@ -178,8 +228,10 @@ def apply_override(tree: dict[str, Any], text: str, problems: list[Problem]) -> 
     where = f"--set {key}"
     try:
         parsed = read_yaml(text[match.end() :])
-    except yaml.YAMLError:
-        problems.append(Problem(where, "the value is not valid YAML"))
+    except yaml.YAMLError as error:
+        reason = getattr(error, "problem", None)
+        why = f": {reason}" if reason else ""
+        problems.append(Problem(where, f"the value is not valid YAML{why}"))
         return
     put(tree, key, from_shell((*split_key(key),), parsed), where, problems)
 

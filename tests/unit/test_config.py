@@ -385,6 +385,7 @@ class TestOverrides:
             ("source.path.x=3", "--set source.path.x", "below a value that is no mapping or list"),
             ("seed=[", "--set seed", "not valid YAML"),
             ("seed=2020-13-45", "seed", "integer"),
+            ("seed=010", "--set seed", "a number is a plain decimal"),
             ("seed=!!bool zz", "--set seed", "not valid YAML"),
             ("seed=" + "[" * 5_000, "--set seed", "not valid YAML"),
         ],

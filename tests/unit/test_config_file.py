@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from anonlib.config.model import Config
 from anonlib.config.reading import load, parse
+from anonlib.config.yaml import read_yaml, write_yaml
 from anonlib.errors import ConfigError, InputError
 
 GOOD: dict[str, Any] = {
@@ -85,6 +86,24 @@ class TestFile:
     )
     def test_bad_yaml(self, tmp_path: Path, text: str | bytes, part: str) -> None:
         assert part in self.message(tmp_path, text)
+
+    @pytest.mark.parametrize(
+        "written", ["010", "08", "1:30", "12:30:45", "1_0", "1_0e-2", "0x10", "0b1", "0o7", "-007"]
+    )
+    def test_a_number_is_a_plain_decimal(self, tmp_path: Path, written: str) -> None:
+        """YAML 1.1 has 8 for 010, and 90 for 1:30."""
+        for text in (f"seed: {written}", f"a: {{order: [a, {written}]}}", f"{written}: a"):
+            assert "line 1: a number is a plain decimal, such as 10" in self.message(tmp_path, text)
+        assert read_yaml(f"a: '{written}'") == {"a": written}
+        assert read_yaml(write_yaml({"a": written})) == {"a": written}
+
+    def test_decimals(self) -> None:
+        for text in ("0", "-12", "0.5", "-.5", "5.", "1e3", "1.5E-3", "1e+2", "1e-05"):
+            assert read_yaml(f"a: {text}") == {"a": float(text)}
+            assert read_yaml(write_yaml({"a": text})) == {"a": text}
+            assert read_yaml(write_yaml({"a": float(text)})) == {"a": float(text)}
+        for text in ("2020-01-01", "1.2.3", "10.0.0.1", "12:99", "1a", "."):
+            assert read_yaml(f"a: {text}") == {"a": text}
 
     def test_errors_do_not_show_values(self, tmp_path: Path) -> None:
         for text in ("a: !!int hush", "a: 'hush\nb: 1", "a: !!bool hush", "hush"):

@@ -88,7 +88,10 @@ class TestSize:
     def test_overrides(self) -> None:
         assert "at most 30 levels" in next(iter(refused(good(), "a." * 5_000 + "b=1").values()))
         deep = refused(good(), "source.options=" + "[" * 50_000)
-        assert deep == {"--set source.options": "the value is not valid YAML"}
+        assert deep == {
+            "--set source.options": "the value is not valid YAML: nested too deeply; at most 30 "
+            "levels are allowed"
+        }
 
     def test_sweeps(self) -> None:
         values = [*range(100)]
