@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from anonlib import registry
+from anonlib.config.defaults import DEFAULTS
 from anonlib.config.listing import first_paragraph
 from anonlib.config.model import Config
 from anonlib.config.policies import list_policies
-from anonlib.config.reading import DEFAULTS
 from anonlib.registry import Plugin
 
 #: By name of a base class, as in the schema's definitions: the family of plug-ins.

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from anonlib import registry
-from anonlib.config.reading import DEFAULTS
+from anonlib.config.defaults import DEFAULTS
 from anonlib.errors import ConfigError, InputError
 from anonlib.measure import Measure
 from anonlib.registry import Plugin

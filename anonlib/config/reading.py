@@ -13,12 +13,14 @@ from pydantic import ValidationError
 
 from anonlib import registry
 from anonlib.config.checks import check_config
+from anonlib.config.defaults import DEFAULTS, fill_defaults, list_usual_measures
 from anonlib.config.environment import find_secret_variables, interpolate
 from anonlib.config.extension import guess_format
 from anonlib.config.model import NOT_A_NUMBER, Config, EvaluateSection, takes_number
+from anonlib.config.overrides import apply_override
 from anonlib.config.paths import hint_at_file, locate, locate_all
 from anonlib.config.policies import build_policy, list_policies
-from anonlib.config.yaml import MAX_BYTES, MAX_DEPTH, apply_override, check_sizes, read_yaml
+from anonlib.config.yaml import MAX_BYTES, MAX_DEPTH, check_sizes, read_yaml
 from anonlib.errors import (
     ConfigError,
     InputError,
@@ -27,22 +29,10 @@ from anonlib.errors import (
     join_path,
     problems_of,
 )
-from anonlib.kernels import Kernel
-from anonlib.measure import Measure
 
 #: A config as verbs take it: a Config, a dict, or the path of a YAML file.
 GivenConfig: TypeAlias = Config | Mapping[str, Any] | str | Path
 
-DEFAULTS: dict[str, Any] = {
-    "partition": {"steps": [{"type": "kmeans"}]},
-    "kernel": {"type": "mdav"},
-    "recode": {"continuous": "centroid", "ordinal": "median", "nominal": "mode"},
-}
-#: Other defaults with a kernel that generalizes along hierarchies.
-GENERALIZING: dict[str, Any] = {
-    "partition": {"steps": [{"type": "tuples"}]},
-    "recode": {**DEFAULTS["recode"], "nominal": "lca"},
-}
 #: Fields whose checks read attributes. Their problems may follow from a wrong attribute.
 _ON_ATTRIBUTES = (
     *("attributes", "one_row_per_person", "unit", "pseudonyms", "recode.columns"),
@@ -214,7 +204,7 @@ def build_config(tree: dict[str, Any], folder: Path | None, problems: list[Probl
     """
     if large := [*check_sizes(tree)]:
         raise ConfigError([*problems, *large])
-    tree = locate_all(_fill_defaults(tree), folder)
+    tree = locate_all(fill_defaults(tree), folder)
     _build_plugins(tree, problems)
     _build_policy(tree, folder, problems)
     config = _validate(tree, problems)
@@ -248,39 +238,12 @@ def copy_tree(value: object, where: str, problems: list[Problem], depth: int = 0
     return {key: copy_tree(item, join_path(where, key), problems, depth + 1) for key, item in items}
 
 
-def _fill_defaults(tree: dict[str, Any]) -> dict[str, Any]:
-    """Adds defaults for sections and fields that are missing or empty. Returns a new tree."""
-    result = {key: value for key, value in tree.items() if value is not None}
-    kernel = result.get("kernel", DEFAULTS["kernel"])
-    name = kernel.get("type") if isinstance(kernel, dict) else kernel
-    defaults = DEFAULTS | (GENERALIZING if _generalizes(name) else {})
-    for key, default in defaults.items():
-        section = result.setdefault(key, {})
-        if isinstance(section, dict) and (key != "kernel" or not section):
-            result[key] = {**default, **section}
-    if isinstance(evaluate := result.get("evaluate"), dict):
-        evaluate.setdefault("measures", [{"type": cls.type} for cls in _usual_measures()])
-    return result
-
-
 def add_usual_measures(config: Config) -> Config:
     """Adds the usual measures to a config without section `evaluate`."""
     if config.evaluate is not None:
         return config
-    measures = tuple(cls() for cls in _usual_measures())
+    measures = tuple(cls() for cls in list_usual_measures())
     return config.model_copy(update={"evaluate": EvaluateSection(measures=measures, metrics=None)})
-
-
-def _usual_measures() -> list[type[Measure]]:
-    """The measures for a config that names none."""
-    measures = registry.plugins("measure").values()
-    return [cls for cls in measures if issubclass(cls, Measure) and cls.usual]
-
-
-def _generalizes(kernel: Any) -> bool:
-    kernels = registry.plugins("kernel")
-    cls = kernels.get(kernel) if isinstance(kernel, str) else None
-    return cls is not None and issubclass(cls, Kernel) and cls.needs_hierarchies
 
 
 def _build_plugins(tree: dict[str, Any], problems: list[Problem]) -> None:

@@ -9,7 +9,6 @@ from typing import Any
 
 import yaml
 
-from anonlib.config.paths import from_shell
 from anonlib.errors import Problem
 
 #: Most bytes of a file.
@@ -69,9 +68,6 @@ _DECIMALS = (
 
 #: The signs that numbers begin with.
 _FIRST = "-+.0123456789"
-
-_KEY = re.compile(r'((?:"[^"]+"|[^".=]+)(?:\.(?:"[^"]+"|[^".=]+))*)=', re.DOTALL)
-
 
 #: What is said in place of a text of the reader that has one of these, in plain words.
 _SAID = {
@@ -212,74 +208,9 @@ def _refuse(text: str, node: Any) -> yaml.YAMLError:
     return yaml.constructor.ConstructorError(None, None, text, node.start_mark)
 
 
-def apply_override(tree: dict[str, Any], text: str, problems: list[Problem]) -> None:
-    """Applies one override `a.b.0.c=value` to a tree. Paths in it are of a command line.
-
-    Args:
-        tree: The tree. It is changed.
-        text: The override. A part of the key in double quotes may contain dots.
-        problems: Problems are added here.
-    """
-    match = _KEY.match(text)
-    if match is None:
-        problems.append(Problem("--set", "write key=value, for example --set privacy.models.0.k=5"))
-        return
-    key = match.group(1)
-    where = f"--set {key}"
-    try:
-        parsed = read_yaml(text[match.end() :])
-    except yaml.YAMLError as error:
-        reason = getattr(error, "problem", None)
-        why = f": {reason}" if reason else ""
-        problems.append(Problem(where, f"the value is not valid YAML{why}"))
-        return
-    put(tree, key, from_shell((*split_key(key),), parsed), where, problems)
-
-
 def split_key(key: str) -> list[str]:
     """The parts of a dotted key such as `a.b.0.c`. A part in double quotes may contain dots."""
     return [quoted or plain for quoted, plain in re.findall(r'"([^"]+)"|([^."]+)', key)]
-
-
-def put(tree: dict[str, Any], key: str, value: Any, where: str, problems: list[Problem]) -> None:
-    """Sets the value at a dotted key.
-
-    Args:
-        tree: The tree. It is changed.
-        key: The dotted key.
-        value: The value.
-        where: The place of the key, for problems.
-        problems: Problems with the key are added here.
-    """
-    parts = split_key(key)
-    if not parts:
-        problems.append(Problem(where, "names no field; write a key such as privacy.models.0.k"))
-        return
-    if len(parts) > MAX_DEPTH:
-        problems.append(
-            Problem(where[:MAX_KEY], f"nested too deeply; at most {MAX_DEPTH} levels are allowed")
-        )
-        return
-    node: Any = tree
-    for part, following in zip(parts, [*parts[1:], None], strict=True):
-        index: Any = part
-        if isinstance(node, list):
-            if not part.isdecimal() or int(part) >= len(node):
-                allowed = f"from 0 to {len(node) - 1}" if node else "(the list is empty)"
-                problems.append(Problem(where, f"a list index {allowed} is needed"))
-                return
-            index = int(part)
-        elif not isinstance(node, dict):
-            problems.append(Problem(where, f"{part!r} is below a value that is no mapping or list"))
-            return
-        if following is None:
-            node[index] = value
-        elif isinstance(node, dict):
-            if node.get(index) is None:  # a section may be empty
-                node[index] = {}
-            node = node[index]
-        else:
-            node = node[index]
 
 
 def check_sizes(tree: Mapping[str, Any]) -> Iterator[Problem]:

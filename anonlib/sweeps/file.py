@@ -13,10 +13,11 @@ from pydantic import ValidationError
 from anonlib.config.checks.spark_section import check_spark
 from anonlib.config.environment import find_secret_variables, interpolate
 from anonlib.config.model import Attribute, Config, PartitionSection, PrivacySection
+from anonlib.config.overrides import apply_override, put
 from anonlib.config.paths import CWD, locate
 from anonlib.config.reading import build_config, build_plugin, copy_tree, read_raw
 from anonlib.config.summary import digest_hierarchies
-from anonlib.config.yaml import apply_override, put, split_key
+from anonlib.config.yaml import split_key
 from anonlib.errors import ConfigError, InputError, Problem, problems_of
 from anonlib.partition.controller import Controller
 from anonlib.sweeps.settings import Point, Sweep, SweepCase, SweepFile, Trial

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 from anonlib import registry
 from anonlib.auditing.report import RISKS, value_risk
 from anonlib.config.excerpt import excerpt_config
+from anonlib.config.overrides import put
 from anonlib.config.reading import copy_tree
-from anonlib.config.yaml import put, split_key
+from anonlib.config.yaml import split_key
 from anonlib.measure.scores import ERRORS, Scores
 from anonlib.sweeps.file import shorten
 from anonlib.sweeps.settings import Pick, Point, SweepFile, Trial

@@ -2,9 +2,11 @@
 
 import argparse
 import json
+import shlex
 import subprocess
 import sys
 import textwrap
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +16,11 @@ from anonlib import cli
 from anonlib.cli import main
 from anonlib.cli.parser import make_parser
 from anonlib.config import listing
+from anonlib.config.reading import parse
 from anonlib.errors import AuditError, BusyError, ConfigError, InputError, Problem, StorageError
+from anonlib.sweeps.file import load_sweep
 from anonlib.text import printable
+from tests.unit.test_config import GOOD
 
 CONFIG = """
 source: {format: csv, path: people.csv}
@@ -154,6 +159,21 @@ class TestGrammar:
             assert main(["release", *flags]) == 2
             event = json.loads(capsys.readouterr().err)
             assert (event["event"], event["exit_code"]) == ("error", 2)
+
+
+@pytest.mark.parametrize("argv", [[], *[[verb] for verb in VERBS]], ids=" ".join)
+def test_each_override_of_a_help_text_is_one(
+    argv: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ANONLIB_DATA", "data")
+    assert main([*argv, "--help"]) == 0
+    lines = [line for line in capsys.readouterr().out.splitlines() if " --set " in line]
+    for words in [shlex.split(line) for line in lines if line.strip().startswith("anonlib ")]:
+        overrides = [text for flag, text in pairwise(words) if flag == "--set"]
+        if "sweep" in words:
+            load_sweep("conf/papers/price.yaml", overrides)
+        else:
+            assert parse(GOOD, overrides) != parse(GOOD)
 
 
 class TestConfigErrors:

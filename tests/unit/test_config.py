@@ -366,6 +366,43 @@ class TestOverrides:
         assert config.source.options == {"delimiter": ";", "fs.b": "="}
         assert config.spark.conf == {"spark": "x=y"}
 
+    def test_defaults_and_names_on_the_way_are_written_out(self) -> None:
+        config = parse(
+            {**GOOD, "evaluate": {"measures": ["singling_out"]}},
+            [
+                "kernel.variant=generic",
+                "recode.continuous.type=interval",
+                "recode.columns.age.type=interval",
+                "evaluate.measures.0.attempts=20",
+                "partition.steps.0.max_iter=3",
+            ],
+        )
+        assert config.kernel.model_dump() == {"variant": "generic"}
+        assert config.recode.continuous.type == config.recode.columns["age"].type == "interval"
+        assert config.evaluate is not None
+        assert config.evaluate.measures[0].model_dump()["attempts"] == 20
+        assert config.partition.steps[0].model_dump()["max_iter"] == 3
+        assert parse(GOOD).partition.steps[0].model_dump()["max_iter"] != 3  # defaults are shared
+        raw = {**changed("attributes", "age", to={"role": "drop"}), "kernel": "peel"}
+        kept = parse(raw, ["recode.continuous=interval"]).recode
+        assert (kept.continuous.type, kept.nominal.type) == ("interval", "lca")
+
+    def test_the_index_after_the_last_appends(self) -> None:
+        more = "privacy.models.1={type: l_diversity, l: 2}"
+        assert len(parse(GOOD, [more, more]).privacy.models) == 2
+        steps = ["partition.steps.0={type: controller, column: city}", "partition.steps.1=kmeans"]
+        assert [s.type for s in parse(GOOD, steps).partition.steps] == ["controller", "kmeans"]
+        measured = parse(GOOD, ["evaluate.measures.0=marginals"]).evaluate
+        assert measured is not None
+        assert [each.type for each in measured.measures] == ["marginals"]
+        assert parse(GOOD, ["release.partition_by.0=city"]).release.partition_by == ("city",)
+
+    def test_names_that_are_numbers(self) -> None:
+        raw = {**GOOD, "attributes": None}
+        found = parse(raw, ["attributes.0.role=quasi_identifier", "attributes.0.scale=nominal",
+                            "attributes.id.role=identifier"])  # fmt: skip
+        assert [*found.attributes] == ["0", "id"]
+
     def test_section_that_is_not_there_or_empty(self) -> None:
         assert parse(GOOD, ["partition.max_rows=300"]).partition.max_rows == 300
         raw = {**GOOD, "partition": None}
@@ -379,7 +416,8 @@ class TestOverrides:
             ("..=3", "--set", "key=value"),
             ('""=3', "--set", "key=value"),
             ("", "--set", "key=value"),
-            ("privacy.models.7.k=3", "--set privacy.models.7.k", "from 0 to 0"),
+            ("privacy.models.7.k=3", "--set privacy.models.7.k", "from 0 to 1 is needed"),
+            ("privacy.models.1.k=3", "privacy.models.1", "name a privacy model by `type`"),
             ("privacy.models.²=3", "--set privacy.models.²", "list index"),
             ("seed.x=3", "seed", "integer"),
             ("source.path.x=3", "--set source.path.x", "below a value that is no mapping or list"),

@@ -10,11 +10,12 @@ from pydantic import BaseModel
 
 from anonlib.config.dump import format_config
 from anonlib.config.model import Config
+from anonlib.config.overrides import put
 from anonlib.config.paths import PATHS, SWEEP_PATHS, locate, relate
 from anonlib.config.policies import list_policies
 from anonlib.config.reading import load, load_columns, parse
 from anonlib.config.summary import digest_config
-from anonlib.config.yaml import put, split_key
+from anonlib.config.yaml import split_key
 from anonlib.sweeps.file import load_sweep
 from tests.unit.test_limits import good
 

@@ -314,6 +314,20 @@ class TestProblems:
         with pytest.raises(InputError):
             load_sweep(tmp_path / "missing.yaml")
 
+    def test_a_grid_reaches_defaults_and_names(self) -> None:
+        grid = {
+            "kernel.gamma": [0.1, 0.3],
+            "partition.steps.0": ["kmeans", "single"],
+            "privacy.models.1": [{"type": "l_diversity", "l": 2, "attribute": "label"}],
+        }
+        case = {"people": {"config": {**CONFIG, "kernel": "vmdav"}}}
+        points = parse_sweep(sweep(cases=case, grid=grid)).points
+        made = [(p.config.kernel.model_dump()["gamma"], p.config.partition.steps) for p in points]
+        assert [(gamma, step.type) for gamma, (step,) in made] == [
+            *((0.1, "kmeans"), (0.1, "single"), (0.3, "kmeans"), (0.3, "single"))
+        ]
+        assert {len(p.config.privacy.models) for p in points} == {2}
+
     def test_wrong_override(self) -> None:
         assert "--set" in problems(sweep(), "seeds")
 

@@ -1,0 +1,45 @@
+"""What a config has that does not say otherwise."""
+
+from typing import Any
+
+from anonlib import registry
+from anonlib.kernels import Kernel
+from anonlib.measure import Measure
+
+DEFAULTS: dict[str, Any] = {
+    "partition": {"steps": [{"type": "kmeans"}]},
+    "kernel": {"type": "mdav"},
+    "recode": {"continuous": "centroid", "ordinal": "median", "nominal": "mode"},
+}
+#: Other defaults with a kernel that generalizes along hierarchies.
+GENERALIZING: dict[str, Any] = {
+    "partition": {"steps": [{"type": "tuples"}]},
+    "recode": {**DEFAULTS["recode"], "nominal": "lca"},
+}
+
+
+def fill_defaults(tree: dict[str, Any]) -> dict[str, Any]:
+    """Adds defaults for sections and fields that are missing or empty. Returns a new tree."""
+    result = {key: value for key, value in tree.items() if value is not None}
+    kernel = result.get("kernel", DEFAULTS["kernel"])
+    name = kernel.get("type") if isinstance(kernel, dict) else kernel
+    defaults = DEFAULTS | (GENERALIZING if _generalizes(name) else {})
+    for key, default in defaults.items():
+        section = result.setdefault(key, {})
+        if isinstance(section, dict) and (key != "kernel" or not section):
+            result[key] = {**default, **section}
+    if isinstance(evaluate := result.get("evaluate"), dict):
+        evaluate.setdefault("measures", [{"type": cls.type} for cls in list_usual_measures()])
+    return result
+
+
+def list_usual_measures() -> list[type[Measure]]:
+    """The measures for a config that names none."""
+    measures = registry.plugins("measure").values()
+    return [cls for cls in measures if issubclass(cls, Measure) and cls.usual]
+
+
+def _generalizes(kernel: Any) -> bool:
+    kernels = registry.plugins("kernel")
+    cls = kernels.get(kernel) if isinstance(kernel, str) else None
+    return cls is not None and issubclass(cls, Kernel) and cls.needs_hierarchies
