@@ -636,7 +636,9 @@ def _release_in_memory(
     record["evaluation"] = evaluation and evaluation.to_dict()
     risk = _value_risk(report, config.unit)
     table = like(released, data, [c.name for c in schema.released if _keeps_type(c)])
-    record["table_digest"] = digest_in_memory(to_arrow(table, list_names(table))).text
+    names = list_names(table)
+    record["table_digest"] = digest_in_memory(to_arrow(table, names)).text
+    record["table_columns"] = list(names)
     return Release(table, report, release.losses, risk, notes, config, record, evaluation)
 
 

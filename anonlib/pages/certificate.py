@@ -471,7 +471,8 @@ def _sha256_of(promise: Record) -> str:
 def describe_audit(record: Record) -> dict[str, Any]:
     """What an audit of the table needs, as far as the certificate may have it: lists of columns,
     the models that can be counted without hierarchies, orders and the config's tokens, what the
-    verdicts found, and the figures of classes that are bounds."""
+    verdicts found, and the figures of classes that are bounds. The digest's order of columns is
+    left out where the record, of an earlier version, has none."""
     columns = record["settings"]["columns"]
     released = [n for n, c in columns.items() if describe_technique(c) != "removed"]
     quasi = [n for n in released if columns[n]["role"] == "quasi_identifier"]
@@ -499,6 +500,7 @@ def describe_audit(record: Record) -> dict[str, Any]:
             if each["value"] is not None
         },
         "bounds": _bounds(record["audit"]) if record["audit"].get("by_batch") else None,
+        **({"digest_columns": record["table_columns"]} if record.get("table_columns") else {}),
     }
 
 

@@ -128,9 +128,13 @@ def open_seal(page: str) -> Facts:
 
 def _require_audit(audit: Mapping[str, Any]) -> None:
     """Raises KeyError, TypeError or ConfigError if an audit can't be made by it."""
-    for name in ("columns", "quasi_identifiers", "sets"):
-        if not all(isinstance(each, str) for each in audit[name]):
-            raise TypeError(name)
+    digest_columns = audit.get("digest_columns", ())  # earlier versions did not note them
+    lists = [audit[name] for name in ("columns", "quasi_identifiers", "sets")]
+    for names in (*lists, digest_columns):
+        if not all(isinstance(each, str) for each in names):
+            raise TypeError("names of columns")
+    if len({*digest_columns}) < len(digest_columns):
+        raise TypeError("digest_columns")
     for spec in audit["models"]:
         registry.build("privacy model", spec)
     if audit["persons"] not in ("rows", "unknown") or not isinstance(audit["classes"], bool):

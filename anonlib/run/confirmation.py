@@ -2,7 +2,7 @@
 the table: Spark (`anonlib.run.testimony`), or memory (`anonlib.in_hand.verification`)."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, date, datetime
@@ -33,14 +33,14 @@ class Testimony:
     Attributes:
         columns: The names of its columns.
         lists: Those of lists.
-        digest: Of its rows and values.
+        take_digest: Of its rows and values, by the places of its columns in the order wanted.
         manifest: The public manifest beside it; empty if there is none that can be read.
         count: Audits it by a spec.
     """
 
     columns: tuple[str, ...]
     lists: frozenset[str]
-    digest: Digest
+    take_digest: Callable[[Sequence[int]], Digest]
     manifest: Mapping[str, Any]
     count: Callable[[AuditSpec], AuditReport]
 
@@ -99,6 +99,10 @@ def confirm_lines(certificate: Certificate, testimony: Testimony) -> tuple[LineV
         text = "another version of anonlib made it, so its layout was not compared: rely on the "
         text += "lines listed here, not on the page"
         verdicts.append(LineVerdict("page", "the look of the page", "unsaid", text))
+    if "digest_columns" not in audit:
+        text = "the run did not note their order, so that columns whose names were exchanged would "
+        text += "not show: release anew to have it"
+        verdicts.append(LineVerdict("columns", "which values have which name", "unsaid", text))
     return (*verdicts, *doubts, *_missing_columns(testimony, facts))
 
 
@@ -176,9 +180,14 @@ def _missing_columns(testimony: Testimony, facts: Facts) -> Iterator[LineVerdict
 
 def _found_in(testimony: Testimony, audit: Mapping[str, Any]) -> dict[_Key, tuple[str, ...]]:
     """What the table tells: by section and first text, the other texts."""
+    there = testimony.columns
+    names = audit.get("digest_columns", there)
+    same = sorted(names) == sorted(there)
+    # By name: an exchange of names shows, and another order of the columns does not matter.
+    digest = testimony.take_digest([there.index(n) for n in names] if same else range(len(there)))
     found: dict[_Key, tuple[str, ...]] = {
-        ("data", "rows"): (number(testimony.digest.n_rows),),
-        ("digest", "rows and values of the table"): (testimony.digest.text,),
+        ("data", "rows"): (number(digest.n_rows),),
+        ("digest", "rows and values of the table"): (digest.text if same else "other columns",),
     }
     if not audit["classes"]:
         return found

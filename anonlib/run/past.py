@@ -1,7 +1,7 @@
 """The releases before this run: their rows and persons, and the rows that wait in the backlog."""
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from pyspark.sql import DataFrame, SparkSession
@@ -155,10 +155,15 @@ def look_back(
     return PriorRelease(rows, n_rows, digest, known=known, in_ledger=in_ledger)
 
 
-def digest_table(table: DataFrame) -> Digest:
-    """The digest of a published table: of its values, by the order of its columns."""
+def digest_table(table: DataFrame, places: Sequence[int] | None = None) -> Digest:
+    """The digest of a published table: of its values, by the order of its columns.
+
+    places: Those of the columns in another order.
+    """
+    order = range(len(table.columns)) if places is None else places
     with translate_errors("release.path"):
-        return digest(table.toDF(*[f"c{i}" for i in range(len(table.columns))]))
+        plain = table.toDF(*[f"c{i}" for i in range(len(table.columns))])
+        return digest(plain.select(*[f"c{i}" for i in order]))
 
 
 def _read_target(partition_by: tuple[str, ...], target: Target, schema: Schema) -> DataFrame:

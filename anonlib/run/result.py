@@ -67,6 +67,7 @@ class ReleaseResult:
     table_version: int = -1
     time: str = ""  # when the release was about to be published, in UTC
     table_digest: str = ""  # of the table after the run; empty if nothing was published
+    table_columns: tuple[str, ...] = ()  # in the order of the table, which the digest goes by
     manifest: str = ""
     record: str = ""
     report: str = ""

@@ -129,6 +129,7 @@ class Run:
                 notes=(*notes, *source.schema.notes, *result.notes),
                 time=datetime.now(UTC).isoformat(timespec="seconds"),
                 table_digest=after.text,
+                table_columns=tuple(self.prior.names(source.schema).values()),
             )
             self._write_ahead(result, source, scan, release, lease)
             version = self._publish(source, scan, release, lease, digest_of_rows)

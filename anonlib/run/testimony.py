@@ -30,7 +30,7 @@ def take_testimony(table: DataFrame, folder: str | None, version: int | None = N
     return Testimony(
         columns=tuple(table.columns),
         lists=frozenset(f.name for f in table.schema if isinstance(f.dataType, ArrayType)),
-        digest=digest_table(table),
+        take_digest=lambda places: digest_table(table, places),
         manifest=_read_manifest(table.sparkSession, folder, version),
         count=partial(auditing.audit_table, table),
     )

@@ -171,3 +171,27 @@ def test_another_table(certified: Certified, spark: SparkSession, shell: Shell) 
     finally:
         spark.sql(f"RESTORE TABLE {table} TO VERSION AS OF 0")
         forget(spark, certified.table)
+
+
+def test_columns_whose_names_were_exchanged(spark: SparkSession, tmp_path: Path) -> None:
+    """By commands that write no file: the digest goes by names."""
+    write_people(tmp_path)
+    result = anonlib.release(settings(tmp_path))
+    table, record = (each.removeprefix("file:") for each in (result.table, result.record))
+    page = anonlib.certify(record)
+    assert json.loads(Path(record).read_text())["table_columns"] == [
+        *spark.read.format("delta").load(table).columns
+    ]
+    name = f"delta.`{table}`"
+    spark.sql(
+        f"ALTER TABLE {name} SET TBLPROPERTIES ('delta.columnMapping.mode' = 'name', "
+        "'delta.minReaderVersion' = '2', 'delta.minWriterVersion' = '5')"
+    )
+    spark.sql(f"ALTER TABLE {name} ALTER COLUMN illness FIRST")
+    assert "contradicted" not in states(anonlib.verify(page, table))
+    for old, new in (("illness", "other"), ("city", "illness"), ("other", "city")):
+        spark.sql(f"ALTER TABLE {name} RENAME COLUMN {old} TO {new}")
+    for given in ({}, {"record": record}):
+        wrong = states(anonlib.verify(page, table, **given))["contradicted"]
+        assert "rows and values of the table" in wrong
+    forget(spark, table)

@@ -41,5 +41,9 @@ def test_tables_in_spark(spark: SparkSession, tmp_path: Path) -> None:
         # Spark counts no more values of a class than prove the model.
         others = {line.name for line, other in zip(there, here, strict=True) if line != other}
         assert others <= {"l_diversity l=2 attribute=illness"}
+    exchanged = rows.toDF(*[{"city": "illness", "illness": "city"}.get(n, n) for n in rows.columns])
+    wrong = states(anonlib.verify(page, exchanged))["contradicted"]
+    assert "rows and values of the table" in wrong
+    assert "contradicted" not in states(anonlib.verify(page, rows.select(*rows.columns[::-1])))
     wrong = states(anonlib.verify(page, rows.limit(399)))["contradicted"]
     assert wrong >= {"rows", "rows and values of the table"}
