@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING
 from anonlib import registry
 from anonlib.auditing.models import AuditModel
 from anonlib.auditing.report import AuditReport, AuditSpec, Verdict
-from anonlib.auditing.rules import lone, protected_columns, schema_problems, token_columns
+from anonlib.auditing.rules import (
+    lone,
+    protected_columns,
+    pseudonym_problems,
+    schema_problems,
+    token_columns,
+)
 from anonlib.auditing.verdicts import (
     INSENSITIVE_ALONE,
     INSENSITIVE_WITHIN,
@@ -38,6 +44,7 @@ def audit_table(df: "DataFrame", spec: AuditSpec, whole: "DataFrame | None" = No
     - These two again for each column that must hold against attackers who know the others.
     - One for columns of shares.
     - Two for insensitive columns.
+    - Two for pseudonyms.
 
     Args:
         df: The table.
@@ -73,6 +80,8 @@ def audit_parts(
     problems, broken = schema_problems(df, spec, models)
     protected = protected_columns(spec, models)
     needed = {*spec.quasi_identifiers, *protected, *token_columns(spec)}
+    if not {*spec.pseudonyms} & broken:
+        problems += pseudonym_problems(df, spec)
     if needed & broken:
         state = insensitive_state(spec, checked=False)
         n_rows = df.count()

@@ -26,8 +26,11 @@ from anonlib.auditing.class_counts import ClassCounts, Ints, ValueCounts
 from anonlib.auditing.models import AuditModel, UnverifiableError, can_measure
 from anonlib.auditing.report import AuditReport, AuditSpec, Verdict
 from anonlib.auditing.rules import (
+    HASH,
     ColumnKind,
+    no_pseudonym,
     protected_columns,
+    repeat_problems,
     table_problems,
     token_columns,
 )
@@ -66,6 +69,8 @@ def audit_in_memory(table: pa.Table, spec: AuditSpec, *, exact_sizes: bool = Fal
     kinds = {field.name: _kind(field.type) for field in table.schema}
     problems, broken = table_problems(table.column_names, kinds, spec, models)
     protected = protected_columns(spec, models)
+    if not {*spec.pseudonyms} & broken:
+        problems += _pseudonym_problems(table, spec)
     if {*spec.quasi_identifiers, *protected, *token_columns(spec)} & broken:
         state = insensitive_state(spec, checked=False)
         found = sort_problems(problems, table.num_rows)
@@ -101,7 +106,29 @@ def _kind(dtype: pa.DataType) -> ColumnKind:
         counts=can_count(dtype),
         is_array=is_list(dtype),
         is_shares=is_list(dtype) and _is_share(dtype.value_type),
+        is_text=_is_text(dtype.value_type if types.is_dictionary(dtype) else dtype),
     )
+
+
+def _is_text(dtype: pa.DataType) -> bool:
+    return bool(
+        types.is_string(dtype) or types.is_large_string(dtype) or types.is_string_view(dtype)
+    )
+
+
+def _pseudonym_problems(table: pa.Table, spec: AuditSpec) -> list[Problem]:
+    """Problems with the values of pseudonyms, whose columns are there and text."""
+    problems = []
+    for name in spec.pseudonyms:
+        texts = table.column(name).cast(pa.large_string())
+        is_one = pc.match_substring_regex(texts, f"{HASH}$")
+        n_strange = pc.sum(pc.invert(is_one), min_count=0).as_py()
+        problems += [no_pseudonym(name, n_strange)] if n_strange else []
+        if name == spec.unique:
+            n_missing = texts.null_count
+            n_again = len(texts) - n_missing - pc.count_distinct(texts, mode="only_valid").as_py()
+            problems += repeat_problems(name, n_missing, n_again)
+    return problems
 
 
 def _is_share(dtype: pa.DataType) -> bool:

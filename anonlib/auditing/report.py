@@ -57,6 +57,8 @@ class AuditSpec:
             the others: on the rows of a class that agree on them.
         shares: By quasi-identifier that is released as shares: the number of steps that they are
             rounded to; None for exact shares.
+        pseudonyms: Columns of pseudonyms: of keyed hashes as hex digits, or null.
+        unique: The pseudonym that must be there, and another one, in each row.
     """
 
     columns: tuple[str, ...]
@@ -75,6 +77,8 @@ class AuditSpec:
     orders: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     joint: tuple[str, ...] = ()
     shares: Mapping[str, int | None] = field(default_factory=dict)
+    pseudonyms: tuple[str, ...] = ()
+    unique: str | None = None
 
     def __post_init__(self) -> None:
         if self.persons == "token" and self.token is None:

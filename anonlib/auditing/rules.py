@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from anonlib.auditing.models import AuditModel
 from anonlib.auditing.report import AuditSpec
 from anonlib.errors import Problem
+from anonlib.text import count_noun
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -52,6 +53,8 @@ def _alone(key: str, steps: int | None) -> "Column":
     return F.size(F.filter(key, one))
 
 
+#: How a pseudonym begins, and that is all of it.
+HASH = "^[0-9a-f]{64}"
 #: The type of released shares.
 SHARES = "array<struct<node:int,share:double>>"
 NO_K = "there is no k-anonymity among the privacy models"
@@ -66,6 +69,52 @@ def protected_columns(spec: AuditSpec, models: Sequence[AuditModel]) -> tuple[st
 def token_columns(spec: AuditSpec) -> tuple[str, ...]:
     """The column of the persons' tokens, if persons are counted by it."""
     return (spec.token,) if spec.persons == "token" and spec.token is not None else ()
+
+
+def pseudonym_problems(df: "DataFrame", spec: AuditSpec) -> list[Problem]:
+    """Problems with the values of pseudonyms, whose columns are there and text. Costs a pass over
+    these columns, and another one over the one that must be unique."""
+    from pyspark.sql import functions as F
+
+    if not spec.pseudonyms:
+        return []
+    places = {name: i for i, name in enumerate(df.columns)}
+    plain = df.toDF(*[f"c{i}" for i in range(len(df.columns))])
+    columns = [F.col(f"c{places[name]}") for name in spec.pseudonyms]
+    strange = plain.agg(*[F.count_if(~each.rlike(f"{HASH}\\z")) for each in columns]).collect()[0]
+    counts = zip(spec.pseudonyms, strange, strict=True)
+    problems = [no_pseudonym(name, n) for name, n in counts if n]
+    if spec.unique is not None:
+        column = F.col(f"c{places[spec.unique]}")
+        totals = (F.count("*"), F.count(column), F.count_distinct(column))
+        n_rows, n_there, n_persons = plain.agg(*totals).collect()[0]
+        problems += repeat_problems(spec.unique, n_rows - n_there, n_there - n_persons)
+    return problems
+
+
+def no_pseudonym(name: str, n_rows: int) -> Problem:
+    """The problem of a column with values that are no pseudonyms."""
+    text = "a value that is no pseudonym: those are keyed hashes, of 64 digits 0-9 and a-f"
+    return Problem(name, f"{count_noun(n_rows, 'row has', 'rows have')} {text}")
+
+
+def repeat_problems(name: str, n_missing: int, n_again: int) -> list[Problem]:
+    """The problems of a pseudonym that must name another person in each row.
+
+    Args:
+        name: The column.
+        n_missing: Rows without a value.
+        n_again: Rows whose value another row has, without the first of each value.
+    """
+    problems = []
+    if n_missing:
+        found = f"{count_noun(n_missing, 'row has', 'rows have')} none"
+        problems.append(Problem(name, f"one_row_per_person names it, and {found}"))
+    if n_again:
+        found = f"{count_noun(n_again, 'row repeats', 'rows repeat')} that of another row"
+        advice = "name it as `unit` if a person may have several rows"
+        problems.append(Problem(name, f"one_row_per_person names it, and {found}; {advice}"))
+    return problems
 
 
 def schema_problems(
@@ -91,6 +140,7 @@ class ColumnKind:
         counts: Whether its values can be told apart, and missing ones found, as models need.
         is_array: Whether its values are arrays.
         is_shares: Whether it has the type of released shares.
+        is_text: Whether its values are texts.
     """
 
     name: str
@@ -99,6 +149,7 @@ class ColumnKind:
     counts: bool
     is_array: bool
     is_shares: bool
+    is_text: bool
 
 
 def table_problems(
@@ -125,7 +176,7 @@ def _column_problems(
     tokens = () if spec.token is None else (spec.token,)
     protected = protected_columns(spec, models)
     needed = {*spec.columns, *spec.quasi_identifiers, *spec.insensitive, *protected}
-    needed |= {*token_columns(spec)}
+    needed |= {*token_columns(spec), *spec.pseudonyms}
     strange = there.keys() - {*spec.columns, *tokens, *spec.private}
     missing = needed - there.keys()
     twice = {name for name, count in there.items() if count > 1}
@@ -168,11 +219,16 @@ def _type_problems(
         for name in spec.shares
         if name in kinds and not kinds[name].is_shares
     ]
+    problems += [
+        Problem(name, f"said to be a pseudonym, which is text, not {kinds[name].name}")
+        for name in spec.pseudonyms
+        if name in kinds and not kinds[name].is_text
+    ]
     return problems
 
 
 def _kind(dtype: "DataType") -> ColumnKind:
-    from pyspark.sql.types import ArrayType
+    from pyspark.sql.types import ArrayType, CharType, StringType, VarcharType
 
     from anonlib.auditing.canonical import countable, groupable
 
@@ -183,4 +239,5 @@ def _kind(dtype: "DataType") -> ColumnKind:
         counts=countable(dtype),
         is_array=isinstance(dtype, ArrayType),
         is_shares=dtype.simpleString() == SHARES,
+        is_text=isinstance(dtype, StringType | CharType | VarcharType),
     )

@@ -47,15 +47,20 @@ def make_published_spec(config: Config) -> AuditSpec:
         orders=find_orders(config.all_models, config.attributes),
         joint=find_joint_columns(config.all_models, config.attributes, joint=config.privacy.joint),
         shares=shares,
+        pseudonyms=tuple(n for n, a in released.items() if a.pseudonym),
     )
 
 
 def make_auditable_spec(config: Config) -> AuditSpec:
     """The same, as far as it can be counted by the columns of the table: persons of a unit only if
-    the unit is one column with a released pseudonym."""
+    the unit is one column with a released pseudonym. If that names one row per person, it must be
+    another one in each row, unless persons may return."""
     spec = make_published_spec(config)
     named = _find_pseudonym(config)
-    return spec if named is None else replace(spec, persons="token", token=named)
+    if named is None:
+        return spec
+    again = bool(config.unit) or config.release.acknowledge_returning
+    return replace(spec, persons="token", token=named, unique=None if again else named)
 
 
 def counts_persons(config: Config) -> bool:
@@ -68,6 +73,7 @@ def _find_pseudonym(config: Config) -> str | None:
     by_release = config.pseudonyms is not None and config.pseudonyms.scope == "release"
     # Who was released twice has two pseudonyms then, and would count as two.
     changed = by_release and config.release.acknowledge_returning
-    unit = config.unit
-    named = len(unit) == 1 and config.attributes[unit[0]].pseudonym
-    return unit[0] if named and not changed else None
+    person = config.one_row_per_person
+    columns = (person,) if isinstance(person, str) else config.unit
+    named = len(columns) == 1 and config.attributes[columns[0]].pseudonym
+    return columns[0] if named and not changed else None

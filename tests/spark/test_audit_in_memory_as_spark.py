@@ -11,6 +11,8 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from anonlib.auditing import AuditReport, AuditSpec, audit_in_memory, audit_table
+from anonlib.config.reading import parse
+from anonlib.evaluation.published_spec import make_auditable_spec
 from anonlib.hierarchy import Hierarchy
 from anonlib.hierarchy.files import parse_csv
 from anonlib.privacy import PrivacyModel
@@ -22,6 +24,7 @@ from anonlib.privacy.l_diversity import LDiversity
 from anonlib.privacy.p_sensitive import PSensitive
 from anonlib.privacy.t_closeness import TCloseness
 from tests.spark.test_audit_oracle import QUASI, SCHEMA, SENSITIVE, TOKENS, make_rows
+from tests.unit.test_audit_in_memory import NAMED, PERSONS
 
 pytestmark = pytest.mark.spark
 
@@ -211,6 +214,16 @@ BRIEF = replace(PATIENTS, models=(KAnonymity(k=3), LDiversity(l=2, attribute="il
 )
 def test_what_fails(spark: SparkSession, change: dict[str, Any]) -> None:
     assert_same(patients(spark, 3), replace(BRIEF, **change))
+
+
+@pytest.mark.parametrize(("persons", "smallest", "text"), PERSONS)
+def test_the_person_column_of_a_table(
+    spark: SparkSession, persons: list[Any], smallest: int, text: str
+) -> None:
+    rows = [*zip("aabb", persons, strict=True)]
+    table = spark.createDataFrame(rows, "q string, p string")
+    report = assert_same(table, make_auditable_spec(parse(NAMED)))
+    assert (report.smallest_class, report.passed) == (smallest, not text)
 
 
 def test_no_rows(spark: SparkSession) -> None:

@@ -7,6 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from hashlib import sha256
 from typing import Any, ClassVar
 
 import numpy as np
@@ -643,3 +644,80 @@ def test_a_failing_model_has_no_value_that_passes() -> None:
     }
     verdict = anonlib.audit(data, config).verdicts[1]
     assert (verdict.holds, verdict.value, verdict.n_failing) == (False, None, 1)
+
+
+def key_of(person: int) -> str:
+    """A pseudonym, as keyed hashes are written."""
+    return sha256(str(person).encode()).hexdigest()
+
+
+#: One row per person, by a pseudonym that is released.
+NAMED: dict[str, Any] = {
+    "source": {"format": "parquet", "path": "in"},
+    "attributes": {
+        "q": {"role": "quasi_identifier", "scale": "nominal"},
+        "p": {"role": "identifier", "pseudonym": True},
+    },
+    "one_row_per_person": "p",
+    "privacy": {"models": [{"type": "k_anonymity", "k": 2}]},
+    "pseudonyms": {"key_env": "KEY"},
+    "release": {"path": "out"},
+}
+#: Pseudonyms of two classes of two rows, the smallest class by persons, and words of the problem.
+PERSONS: list[tuple[list[Any], int, str]] = [
+    ([key_of(i) for i in range(4)], 2, ""),
+    ([key_of(i // 2) for i in range(4)], 1, "2 rows repeat that of another row"),
+    ([key_of(i % 2) for i in range(4)], 2, "2 rows repeat that of another row"),
+    ([*[key_of(i) for i in range(3)], None], 1, "1 row has none"),
+    ([None] * 4, 0, "4 rows have none"),
+    (["Ann", "Bo", "Cy", "Di"], 2, "4 rows have a value that is no pseudonym"),
+    ([*[key_of(i) for i in range(3)], key_of(3).upper()], 2, "1 row has a value that is no"),
+    ([*[key_of(i) for i in range(3)], key_of(3) + "\n"], 2, "1 row has a value that is no"),
+    ([*[key_of(i) for i in range(3)], ""], 2, "1 row has a value that is no pseudonym"),
+]
+
+
+@pytest.mark.parametrize(("persons", "smallest", "text"), PERSONS)
+def test_the_person_column_of_a_table(persons: list[Any], smallest: int, text: str) -> None:
+    """That each row is another person is seen in the table, where the table has the person."""
+    table = pa.table({"q": [*"aabb"], "p": pa.array(persons, pa.string())})
+    report = anonlib.audit(table, NAMED)
+    assert report.smallest_class == smallest
+    assert report.passed == (not text)
+    problems = [str(problem) for problem in report.problems]
+    assert any(text in each for each in problems) == bool(text)
+    encoded = table.set_column(1, "p", table["p"].dictionary_encode())
+    assert anonlib.audit(encoded, NAMED) == report
+    numbers = table.set_column(1, "p", pa.array([1, 2, 3, 4]))
+    (problem,) = anonlib.audit(numbers, NAMED).problems
+    assert str(problem) == "p: said to be a pseudonym, which is text, not int64"
+
+
+def test_pseudonyms_of_a_unit() -> None:
+    """They may repeat, and rows of nobody have none; other values are no pseudonyms."""
+    linked = {"models": [{"type": "k_anonymity", "k": 2}], "acknowledge_linked": True}
+    config = {**NAMED, "unit": ["p"], "privacy": linked}
+    del config["one_row_per_person"]
+    persons = [key_of(0), key_of(0), key_of(1), None]
+    found = anonlib.audit(pa.table({"q": [*"aaaa"], "p": persons}), config)
+    assert (found.passed, found.smallest_class) == (True, 2)
+    persons[0] = "Ann"
+    found = anonlib.audit(pa.table({"q": [*"aaaa"], "p": persons}), config)
+    assert [problem.where for problem in found.problems] == ["p"]
+    assert "Ann" not in str(found.problems)
+
+
+def test_persons_who_may_return() -> None:
+    """With stable pseudonyms a person who was released twice has two rows, which is no problem, and
+    counts once."""
+    again = {
+        "path": "out",
+        "mode": "append",
+        "acknowledge_returning": True,
+        "ledger": {"key_env": "LEDGER"},
+    }
+    stable = {"key_env": "KEY", "scope": "stable"}
+    config = {**NAMED, "release": again, "pseudonyms": stable}
+    persons = [key_of(0), key_of(1), key_of(0), key_of(0)]
+    found = anonlib.audit(pa.table({"q": [*"aaaa"], "p": persons}), config)
+    assert (found.passed, found.smallest_class) == (True, 2)

@@ -248,7 +248,8 @@ STABLE = {"key_env": "KEY", "scope": "stable"}
         ({}, "token", True),
         ({"unit": ["born"]}, "unknown", False),
         ({"unit": ["name", "born"]}, "unknown", False),
-        ({"unit": [], "one_row_per_person": "name"}, "rows", True),
+        ({"unit": [], "one_row_per_person": "name"}, "token", True),
+        ({"unit": [], "one_row_per_person": True}, "rows", True),
         # Who was released twice has two pseudonyms, unless they are stable.
         ({"release": RETURNING}, "unknown", False),
         ({"release": RETURNING, "pseudonyms": STABLE}, "token", True),
