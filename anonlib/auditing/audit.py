@@ -17,7 +17,7 @@ from anonlib.auditing.rules import (
 from anonlib.auditing.verdicts import (
     INSENSITIVE_ALONE,
     INSENSITIVE_WITHIN,
-    JOINT,
+    as_joint,
     insensitive_state,
     joint_models,
     least_persons,
@@ -135,7 +135,7 @@ def _joint_verdicts(
         within = [replace(view, keys=view.keys + names) for view in views]
         for view, counts, found in zip(within, tally(within, same), verdicts, strict=True):
             each = _verdicts(view, same, counts)
-            found += [replace(verdict, model=f"{verdict.model}{JOINT}") for verdict in each]
+            found += map(as_joint, each)
     return verdicts
 
 

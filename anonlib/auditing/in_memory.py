@@ -38,6 +38,7 @@ from anonlib.auditing.verdicts import (
     INSENSITIVE_ALONE,
     INSENSITIVE_WITHIN,
     Tally,
+    as_joint,
     insensitive_state,
     joint_models,
     least_persons,
@@ -286,8 +287,7 @@ def _joint_verdicts(
         keys = combine([rows.keys, *(rows.columns[name] for name in names)], rows.n)
         counts = _count_classes(rows, keys)
         for model in same:
-            found = _judge(model, counts)
-            yield replace(found, model=f"{found.model} joint=True")
+            yield as_joint(_judge(model, counts))
 
 
 def _count_sizes(n_rows: Ints, *, exact: bool = False) -> Counter[int]:

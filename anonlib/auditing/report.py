@@ -90,8 +90,8 @@ class Verdict:
     """The verdict on one privacy model.
 
     Attributes:
-        model: The name and the parameters of the model. They include `joint` if it was judged on
-            the parts of classes that agree on the other sensitive columns.
+        model: The name and the parameters of the model, in words. They include `joint` if it was
+            judged on the parts of classes that agree on the other sensitive columns.
         holds: Whether all classes hold it.
         value: The worst measured value over all classes, such as the smallest number of persons;
             None if it can't be measured.
@@ -104,6 +104,9 @@ class Verdict:
         note: Why something could not be measured.
         at_release: Whether this table lacks what the model needs to count, and no class fails by
             what can be counted. The model was audited when the table was released.
+        spec: The model again: its `type`, the parameters that are not at their defaults, `joint`,
+            and `within` if it was judged in parts of the table. Names of columns can be any text,
+            so this is not to be read from `model`.
     """
 
     model: str
@@ -115,6 +118,7 @@ class Verdict:
     exact: bool = True
     note: str = ""
     at_release: bool = False
+    spec: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
 
 @dataclass(frozen=True, repr=False)
@@ -167,7 +171,10 @@ class AuditReport:
 
         The counts of rows and classes stay those of this report.
         """
-        named = tuple(replace(v, model=f"{label}: {v.model}") for v in other.verdicts)
+        named = tuple(
+            replace(v, model=f"{label}: {v.model}", spec={**v.spec, "within": label})
+            for v in other.verdicts
+        )
         problems = [Problem(p.where, f"{label}: {p.text}") for p in other.problems]
         return replace(
             self,

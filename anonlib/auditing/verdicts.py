@@ -2,7 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from anonlib import registry
 from anonlib.auditing.models import AuditModel
@@ -61,7 +61,13 @@ def make_verdict(model: AuditModel, tally: Tally, note: str) -> Verdict:
         exact=tally.exact and not note,
         note=note,
         at_release=at_release,
+        spec=model.spec,
     )
+
+
+def as_joint(verdict: Verdict) -> Verdict:
+    """A verdict on the parts of classes that agree on the other protected columns."""
+    return replace(verdict, model=f"{verdict.model}{JOINT}", spec={**verdict.spec, "joint": True})
 
 
 def round_sizes(sizes: Mapping[int, int]) -> Counter[int]:

@@ -4,11 +4,11 @@ import json
 import platform
 import re
 import sys
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel
 
@@ -21,7 +21,11 @@ from anonlib.config.model import (
     RecodeSection,
 )
 from anonlib.table.schema import Role
+from anonlib.text import count_noun
 
+#: What a person is: the rows that agree on the columns of a unit; a row, as the config declares; or
+#: a row, as was checked by a column.
+PersonsKind = Literal["unit", "declared", "checked"]
 #: Schemes whose paths have a container before the @, not a user.
 _CONTAINERS = ("abfs", "abfss", "wasb", "wasbs")
 
@@ -44,7 +48,7 @@ def summarize_config(config: Config) -> dict[str, Any]:
             "filtered": source.where is not None,
         },
         "columns": {n: _column(n, a, config.recode) for n, a in config.attributes.items()},
-        "persons": _persons(config.one_row_per_person, config.unit),
+        "persons": _persons(config),
         **({"pseudonyms": config.pseudonyms.scope} if config.pseudonyms else {}),
         "models": [plugin_label(model) for model in config.all_models],
         "joint": privacy.joint,
@@ -66,6 +70,26 @@ def summarize_config(config: Config) -> dict[str, Any]:
     }
 
 
+def summarize_specs(config: Config) -> dict[str, Any]:
+    """What `summarize_config` says in words of persons, models and measures, in fields: names of
+    columns can be any text, so that nothing is to be read from the words."""
+    measures = () if config.evaluate is None else config.evaluate.measures
+    kind, columns = find_persons(config)
+    return {
+        "persons": {"kind": kind, "columns": [*columns]},
+        "models": [summarize_plugin(model) for model in config.all_models],
+        "measures": [summarize_plugin(measure) for measure in measures],
+    }
+
+
+def find_persons(config: Config) -> tuple[PersonsKind, tuple[str, ...]]:
+    """How persons are identified, and the columns that do it."""
+    if config.unit:
+        return "unit", config.unit
+    one = config.one_row_per_person
+    return ("checked", (one,)) if isinstance(one, str) else ("declared", ())
+
+
 def summarize_use(
     accountability: AccountabilitySection, context: ContextSection
 ) -> dict[str, dict[str, Any]]:
@@ -85,6 +109,14 @@ def plugin_label(plugin: registry.Plugin) -> str:
     values = [(info.alias or name, getattr(plugin, name)) for name, info in fields.items()]
     parameters = [f"{name}={_text(value)}" for name, value in values if value is not None]
     return " ".join([plugin.type, *parameters])
+
+
+def summarize_plugin(plugin: registry.Plugin) -> dict[str, Any]:
+    """A plug-in and its parameters: numbers as such, others as `plugin_label` has them."""
+    fields = type(plugin).model_fields
+    values = [(info.alias or name, getattr(plugin, name)) for name, info in fields.items()]
+    told = {n: v if isinstance(v, int | float) else _text(v) for n, v in values if v is not None}
+    return {"type": plugin.type, **told}
 
 
 def bare(path: str) -> str:
@@ -112,7 +144,8 @@ def _column(name: str, attribute: Attribute, recode: RecodeSection) -> dict[str,
     if attribute.scale is not None:
         column["scale"] = str(attribute.scale)
     if attribute.role is Role.QUASI_IDENTIFIER and attribute.scale is not None:
-        column["recoder"] = plugin_label(recode.of(name, attribute.scale))
+        recoder = recode.of(name, attribute.scale)
+        column |= {"recoder": plugin_label(recoder), "recoder_spec": summarize_plugin(recoder)}
     if attribute.pseudonym:
         column["pseudonym"] = True
     if attribute.public:
@@ -122,12 +155,13 @@ def _column(name: str, attribute: Attribute, recode: RecodeSection) -> dict[str,
     return column
 
 
-def _persons(one_row_per_person: bool | str, unit: Sequence[str]) -> str:
-    if unit:
-        return f"unit of {len(unit)} columns: {', '.join(unit)}"
-    if one_row_per_person is True:
+def _persons(config: Config) -> str:
+    kind, columns = find_persons(config)
+    if kind == "unit":
+        return f"unit of {count_noun(len(columns), 'column')}: {', '.join(columns)}"
+    if kind == "declared":
         return "one row per person, declared"
-    return f"one row per person: {one_row_per_person}"
+    return f"one row per person: {', '.join(columns)}"
 
 
 #: The packages whose versions are in records.

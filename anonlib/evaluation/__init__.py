@@ -81,7 +81,14 @@ class Evaluation:
                 for measure, found in self.findings.items()
             },
             "gates": [
-                {"gate": judged.gate.text, "passed": judged.passed, "found": judged.text}
+                {
+                    "gate": judged.gate.text,
+                    "passed": judged.passed,
+                    "found": judged.text,
+                    **judged.gate.model_dump(),
+                    "value": judged.figure and judged.figure.value,
+                    "subject": judged.figure and judged.figure.of,
+                }
                 for judged in self.gates
             ],
         }

@@ -27,6 +27,7 @@ from anonlib.config.summary import (
     note_seed,
     software,
     summarize_config,
+    summarize_specs,
     summarize_use,
 )
 from anonlib.errors import (
@@ -693,6 +694,7 @@ def _make_record(
         "notes": list(notes),
         "config_sha256": digest_config(config),
         "settings": summarize_config(config),
+        "specs": summarize_specs(config),
         **summarize_use(config.accountability, config.context),
         "promise": make_promise(config, rows.schema).to_dict(),
         "time": datetime.now(UTC).isoformat(timespec="seconds"),

@@ -1,9 +1,6 @@
 """The annexes of a certificate: the points of WP216, EMA and Health Canada, and ISO/IEC 27559, with
 what the run has for each."""
 
-from collections.abc import Mapping
-from typing import Any
-
 from anonlib import registry
 from anonlib.pages.certificate import (
     ATTACKS,
@@ -11,15 +8,13 @@ from anonlib.pages.certificate import (
     OTHER_ATTACKS,
     CertificateLine,
     CertificateSection,
-    describe_technique,
     is_in_memory,
     was_measured,
 )
 from anonlib.pages.front import find_k, was_attacked
+from anonlib.pages.specs import Record, is_released, list_gates, list_models, read_persons
 from anonlib.pages.words import count_classes, spoken
 from anonlib.text import count_noun, printable
-
-Record = Mapping[str, Any]
 
 
 def list_annexes(record: Record) -> tuple[CertificateSection, ...]:
@@ -84,13 +79,13 @@ class _Points:
         self._context = record.get("context", {})
         evaluation = record.get("evaluation") or {}
         self._measures = evaluation.get("measures", {})
-        self._gates = [gate["gate"] for gate in evaluation.get("gates", ())]
+        self._gates = [gate.text for gate in list_gates(record)]
 
     def wp216(self) -> dict[str, str]:
         """The sections of the opinion."""
-        pseudonyms = [n for n, c in self._columns.items() if c.get("pseudonym")]
-        models = self._record["settings"]["models"]
-        diverse = [m for m in models if not m.startswith("k_anonymity")]
+        pseudonyms = self._list_pseudonyms()
+        models = zip(list_models(self._record), self._record["settings"]["models"], strict=True)
+        diverse = [text for spec, text in models if spec["type"] != "k_anonymity"]
         return {
             "2.2.1 lawfulness of the process": self._say_word("purpose"),
             "2.2.2 potential identifiability": self._say_attackers(),
@@ -103,15 +98,13 @@ class _Points:
             "3.2.1 aggregation and k-anonymity": f"k = {find_k(self._record)}, counted on the "
             "released table",
             "3.2.2 l-diversity, t-closeness": "; ".join(diverse) or NOT_COVERED,
-            "4 pseudonymisation": f"keyed: {', '.join(pseudonyms)}"
-            if pseudonyms
-            else "none is released",
+            "4 pseudonymisation": f"keyed: {pseudonyms}" if pseudonyms else "none is released",
             "5.2 good practices": self._say_practices(),
         }
 
     def ema(self) -> dict[str, str]:
         """The steps of the process of anonymisation."""
-        removed = self._list_columns("removed")
+        removed = ", ".join(n for n, c in self._columns.items() if not is_released(c))
         quasi = [n for n, c in self._columns.items() if c["role"] == "quasi_identifier"]
         by_class = f"at most 1/{self._find_smallest()} by class size"
         return {
@@ -127,7 +120,7 @@ class _Points:
             "6 methodology": f"{self._record['settings']['kernel']}; "
             f"{'; '.join(self._record['settings']['models'])}",
             "7 documentation": "this certificate, the report and the private record",
-            "recoding of subject numbers": self._list_columns("keyed pseudonym") or NOT_COVERED,
+            "recoding of subject numbers": self._list_pseudonyms() or NOT_COVERED,
             "dates of participants": NOT_COVERED + " as such: they are columns like others",
         }
 
@@ -209,8 +202,8 @@ class _Points:
             return "the table itself, and uniqueness as estimated for a population"
         return "the table itself is taken for the population"
 
-    def _list_columns(self, how: str) -> str:
-        return ", ".join(n for n, c in self._columns.items() if describe_technique(c) == how)
+    def _list_pseudonyms(self) -> str:
+        return ", ".join(n for n, c in self._columns.items() if c.get("pseudonym"))
 
     def _count_roles(self) -> dict[str, int]:
         roles = [column["role"] for column in self._columns.values()]
@@ -220,4 +213,4 @@ class _Points:
         return min(int(size) for size, _ in self._record["audit"]["sizes"])
 
     def _counts_rows(self) -> bool:
-        return "one row per person" in self._record["settings"]["persons"]
+        return read_persons(self._record).are_rows

@@ -19,10 +19,17 @@ from anonlib.pages.front import (
     was_attacked,
 )
 from anonlib.pages.release import count_states, find_name
+from anonlib.pages.specs import (
+    Record,
+    is_k_anonymity,
+    is_of_shares,
+    is_released,
+    is_set,
+    list_gates,
+    read_persons,
+)
 from anonlib.pages.words import number, spoken
 from anonlib.text import MISSING_TOKENS, count_noun, printable
-
-Record = Mapping[str, Any]
 
 #: Said where nothing covers a point.
 NOT_COVERED = "not covered"
@@ -205,9 +212,9 @@ def describe_technique(column: Record) -> str:
     if "recoder" in column:
         along = ", along its hierarchy" if column.get("hierarchy") else ""
         return f"generalized by {column['recoder']}{along}"
-    if column["role"] in ("identifier", "drop"):
-        return "keyed pseudonym" if column.get("pseudonym") else "removed"
-    return "as it is"
+    if not is_released(column):
+        return "removed"
+    return "keyed pseudonym" if column.get("pseudonym") else "as it is"
 
 
 def _verdicts(record: Record) -> Iterator[Row]:
@@ -221,11 +228,9 @@ def _verdicts(record: Record) -> Iterator[Row]:
 
 
 def _gates(record: Record) -> Iterator[Row]:
-    for gate in (record.get("evaluation") or {}).get("gates", ()):
-        found = gate["found"].removeprefix(f"{gate['gate']}: ")
-        if _tells_few(record, gate["gate"].partition(" ")[0]):
-            found = _withhold(record)
-        yield f"gate {gate['gate']}", found, "–", "passed" if gate["passed"] else "not passed"
+    for gate in list_gates(record):
+        found = _withhold(record) if _tells_few(record, gate.figure) else gate.finding
+        yield f"gate {gate.text}", found, "–", "passed" if gate.passed else "not passed"
 
 
 def describe_verdict(verdict: Record) -> Row:
@@ -249,16 +254,16 @@ def _attacks(record: Record) -> Iterator[Row]:
 
 def _risks(record: Record) -> Iterator[Row]:
     yield from _mark_batch(record, _attacks(record))
-    audit, settings = record["audit"], record["settings"]
+    audit = record["audit"]
     by_batch = bool(audit.get("by_batch"))
-    if "one row per person" in settings["persons"]:
+    if read_persons(record).are_rows:
         smallest = min(size for size, _ in audit["sizes"])
         yield from describe_chances(
             smallest, audit["n_classes"], audit["n_rows"], by_batch=by_batch
         )
         return
     largest = find_chance(record)
-    exact = all(v["exact"] for v in audit["verdicts"] if v["model"].startswith("k_anonymity"))
+    exact = all(verdict["exact"] for verdict in audit["verdicts"] if is_k_anonymity(verdict))
     known = "exact" if exact and not by_batch else "at most"
     yield _chance("largest chance", None if largest is None else largest.value, known)
     measured = _measures(record).get("reidentification") or {}
@@ -298,13 +303,17 @@ def _compare_to_threshold(value: float) -> str:
 
 def _disclosure(record: Record) -> Iterator[Row]:
     """The share of rows whose class all but tells a sensitive value, by column, if measured."""
-    evaluation = record.get("evaluation") or {}
-    measured = evaluation.get("measures", {}).get("disclosure") or {}
-    bounds = [g["gate"] for g in evaluation.get("gates", ()) if g["gate"].startswith("disclosure.")]
+    measured = (record.get("evaluation") or {}).get("measures", {}).get("disclosure") or {}
+    bounds = _list_bounds(record, "disclosure")
     for each in measured.get("figures", ()):
         if each["name"] == "certain" and each["value"] is not None:
             name = f"rows whose class all but tells {each['of']}"
             yield name, number(each["value"]), "–", "share of rows", "; ".join(bounds) or "no gate"
+
+
+def _list_bounds(record: Record, measure: str) -> list[str]:
+    """The gates on a measure, in words."""
+    return [gate.text for gate in list_gates(record) if gate.measure == measure]
 
 
 def was_measured(record: Record, name: str) -> bool:
@@ -315,9 +324,8 @@ def was_measured(record: Record, name: str) -> bool:
 
 def _attack(record: Record, name: str) -> Row:
     """The line of an attack: its worst figures, by risk."""
-    evaluation = record.get("evaluation") or {}
-    measured = evaluation.get("measures", {}).get(name)
-    bounds = [g["gate"] for g in evaluation.get("gates", ()) if g["gate"].startswith(f"{name}.")]
+    measured = (record.get("evaluation") or {}).get("measures", {}).get(name)
+    bounds = _list_bounds(record, name)
     by_subject: dict[str, dict[str, float | None]] = {}
     for each in (measured or {}).get("figures", ()):
         by_subject.setdefault(each["of"], {})[each["name"]] = each["value"]
@@ -437,7 +445,7 @@ def _rest(record: Record) -> Iterator[Row]:
         where = ", in all releases under this key" if settings.get("pseudonyms") == "stable" else ""
         text = "pseudonyms: rows of one person are known to belong together"
         yield ", ".join(linked), f"{text}{where}"
-    if settings["persons"] == "one row per person, declared":
+    if read_persons(record).kind == "declared":
         yield "persons", "that each row is another person is declared, and was not checked"
     if is_in_memory(record):
         yield "earlier releases", "no account is kept: who has another of these persons may compare"
@@ -474,7 +482,7 @@ def describe_audit(record: Record) -> dict[str, Any]:
     verdicts found, and the figures of classes that are bounds. The digest's order of columns is
     left out where the record, of an earlier version, has none."""
     columns = record["settings"]["columns"]
-    released = [n for n, c in columns.items() if describe_technique(c) != "removed"]
+    released = [name for name, column in columns.items() if is_released(column)]
     quasi = [n for n in released if columns[n]["role"] == "quasi_identifier"]
     promise = record["promise"]
     usual = sorted(sha256(text.encode()).hexdigest() for text in MISSING_TOKENS)
@@ -484,16 +492,13 @@ def describe_audit(record: Record) -> dict[str, Any]:
         plain = not (model.by_hierarchy or model.by_order) and promise["missing_tokens"] == usual
         if plain or model.column is None:
             models.append(spec)
-    labels = {name: columns[name]["recoder"].split() for name in quasi}
-    shares = any(label[0] == "proportional" for label in labels.values())
-    rows = not promise["persons"].startswith("unit ")
     return {
         "columns": released,
         "quasi_identifiers": quasi,
-        "sets": [n for n, words in labels.items() if _is_set(words)],
+        "sets": [name for name in quasi if is_set(columns[name])],
         "models": models,
-        "persons": "rows" if rows else "unknown",
-        "classes": not shares,
+        "persons": "rows" if read_persons(record).are_rows else "unknown",
+        "classes": not any(is_of_shares(columns[name]) for name in quasi),
         "verdicts": {
             each["model"]: {"value": each["value"], "exact": each["exact"]}
             for each in record["audit"]["verdicts"]
@@ -507,7 +512,3 @@ def describe_audit(record: Record) -> dict[str, Any]:
 def _bounds(audit: Record) -> dict[str, Any]:
     """The figures of an audit that counted classes by batch: the whole table's are no worse."""
     return {"classes": audit["n_classes"], "smallest": min(size for size, _ in audit["sizes"])}
-
-
-def _is_set(label: Sequence[str]) -> bool:
-    return label[0] == "set" and "form=text" not in label

@@ -18,14 +18,23 @@ from anonlib.pages.front import (
     judge_utilities,
 )
 from anonlib.pages.release import describe_released, find_name
-from anonlib.pages.words import number, spell_model, split_model, spoken
+from anonlib.pages.specs import (
+    Record,
+    is_numeric,
+    list_models,
+    list_verdicts,
+    read_persons,
+    spec_of_verdict,
+)
+from anonlib.pages.words import number, spell_model, spoken
 from anonlib.text import count_noun, printable, read_worse
 
-Record: TypeAlias = Mapping[str, Any]
 Pair: TypeAlias = tuple[float | None, float | None]
 
 #: What the two runs are called, and what is better if neither is.
 THIS, OTHER, ALIKE, UNKNOWN = "this run", "other run", "alike", "–"
+#: Parts of a model's spec that are names, even if they look like numbers.
+_NO_NUMBERS = ("type", "attribute", "within")
 #: What the share of suppressed rows means.
 SUPPRESSED = "share of the source's rows that are not released; 0 to 1, more is worse"
 #: What of a record says how columns and rows of the source were, beside its version.
@@ -147,7 +156,7 @@ def explain_apart(this: Record, other: Record) -> Iterator[str]:
             yield f"the source had other numbers of {what} in {', '.join(differing)}"
     if names := [printable(name) for name in _other_columns(*settings)]:
         yield f"columns, roles or scales differ: {', '.join(names)}"
-    if settings[0].get("persons") != settings[1].get("persons"):
+    if read_persons(this) != read_persons(other):
         yield "they count persons in other ways"
     for name, record in ((THIS, this), (OTHER, other)):
         released, counted = record.get("n_rows_out"), (record.get("audit") or {}).get("n_rows")
@@ -338,7 +347,7 @@ def _settings(this: Record, other: Record) -> Table | None:
 
 def _flatten(record: Record) -> Iterator[tuple[str, str]]:
     settings = record.get("settings") or {}
-    yield "models", "; ".join(map(spell_model, settings.get("models", ()))) or UNKNOWN
+    yield "models", "; ".join(map(spell_model, list_models(record))) or UNKNOWN
     own = {name: settings.get(name) for name in settings if name not in _APART}
     used = {name: record.get(name) or {} for name in ("accountability", "context")}
     for section, value in ({"source": settings.get("source")} | own | used).items():
@@ -382,15 +391,21 @@ def _models(this: Record, other: Record) -> Table | None:
     rows: list[tuple[Cell, ...]] = []
     for key in dict.fromkeys([*both[0], *both[1]]):
         cells = [found.get(key, (UNKNOWN, UNKNOWN)) for found in both]
-        rows.append((key, *cells[0], *cells[1]))
+        rows.append((key[0], *cells[0], *cells[1]))
     return Table("Privacy models", heads, tuple(rows)) if rows else None
 
 
-def _verdicts(record: Record) -> Iterator[tuple[str, tuple[str, str]]]:
-    """By model and the column that it protects: its parameters, and what was counted."""
-    for verdict in (record.get("audit") or {}).get("verdicts", ()):
-        what, how = split_model(verdict["model"])
+def _verdicts(record: Record) -> Iterator[tuple[tuple[str, int], tuple[str, str]]]:
+    """By model, in words, without its numbers, and its place among those that differ in numbers
+    only: its numbers, and what was counted."""
+    n_same = Counter[str]()
+    for verdict in list_verdicts(record):
+        spec = spec_of_verdict(verdict)
+        numbers = [n for n in spec if n not in _NO_NUMBERS and is_numeric(spec[n])]
+        how = ", ".join(f"{spoken(name)} = {spec[name]}" for name in numbers)
+        what = spell_model({name: spec[name] for name in spec if name not in numbers})
+        n_same[what] += 1
         value = "not measured" if verdict["value"] is None else number(verdict["value"])
         better = "" if verdict["exact"] or verdict["value"] is None else " or better"
         holds = "" if verdict["holds"] or verdict.get("at_release") else ", FAILS"
-        yield what, (how, f"{value}{better}{holds}")
+        yield (what, n_same[what]), (how, f"{value}{better}{holds}")

@@ -2,20 +2,29 @@
 judged, and what to do."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from math import floor
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from anonlib import registry
 from anonlib.auditing.report import THRESHOLD
 from anonlib.config.draft import GAIN, bound_gain
 from anonlib.loss import Metric
 from anonlib.measure import Measure
+from anonlib.pages.specs import (
+    JudgedGate,
+    Record,
+    find_measure,
+    is_k_anonymity,
+    list_gates,
+    list_verdicts,
+    read_persons,
+    spec_of_verdict,
+)
 from anonlib.pages.words import first_letter_up, number, percent, spell_model, spoken
 from anonlib.text import printable, read_worse
 
-Record: TypeAlias = Mapping[str, Any]
 #: good: within the bound. look: beyond a default threshold, or not measured, so a person decides.
 #: stop: a bound of the config itself is broken.
 State: TypeAlias = Literal["good", "look", "stop"]
@@ -37,8 +46,6 @@ _CHANCES = (
     "population.journalist_max",
     "population.k_map",
 )
-#: The parts of a gate's text: its figure, whose figure it is, and its bounds.
-_GATE = re.compile(r"(\S+)(?: of (.*))? (at (?:most|least) \S+(?: and at least \S+)?)", re.S)
 
 
 @dataclass(frozen=True)
@@ -69,25 +76,15 @@ class FigureFinding(NamedTuple):
     meaning: str
 
 
-class _GateWords(NamedTuple):
-    """The parts of a gate's text: MEASURE.FIGURE, whose figure it is if the gate names one, and the
-    bounds."""
-
-    figure: str
-    of: str | None
-    bound: str
-
-
 class _GateBounds:
     """What gates bound from its worse side."""
 
     def __init__(self, record: Record):
         self._bounded: set[tuple[str, str | None]] = set()
-        for gate in _list_gates(record):
-            figure, of, bound = _read_gate(gate)
-            less = read_worse(explain_figure(figure)) == "less"
-            if ("at least" if less else "at most") in bound:
-                self._bounded.add((figure, of))
+        for gate in list_gates(record):
+            less = read_worse(explain_figure(gate.figure)) == "less"
+            if gate.least if less else gate.most:
+                self._bounded.add((gate.figure, gate.of))
 
     def bounds(self, figure: str, of: str | None = None) -> bool:
         """Whether a gate bounds a figure: that of a part, or that of all parts."""
@@ -207,10 +204,7 @@ def _is_of_all(figure: str, record: Record) -> bool:
     settings = record.get("settings", {})
     columns = settings.get("columns", {}).values()
     n_all = sum(column["role"] == "quasi_identifier" for column in columns)
-    labels = [each for each in settings.get("measures") or () if each.startswith(f"{measure} ")]
-    # Labels have the sizes of collections.
-    n_known = [int(n) for n in re.findall(r" columns=\[(\d+)\]", " ".join(labels))]
-    return bool(n_known) and min(n_known) == n_all
+    return bool(find_measure(record, measure).get("columns") == f"[{n_all}]")
 
 
 def judge_utilities(record: Record) -> tuple[JudgedFigure, ...]:
@@ -225,13 +219,13 @@ def judge_utilities(record: Record) -> tuple[JudgedFigure, ...]:
 
 def list_actions(record: Record, figures: Sequence[JudgedFigure]) -> Iterator[str]:
     """What to do about a release, in sentences, the gravest first."""
-    for verdict in (record.get("audit") or {}).get("verdicts", ()):
+    for verdict in list_verdicts(record):
         # What this table can't show was audited when it was released.
         if not verdict["holds"] and not verdict.get("at_release"):
-            yield f"Don't use it: {spell_model(verdict['model'])} does not hold."
-    for gate in _list_gates(record):
-        if not gate["passed"]:
-            yield f"Don't use it: the gate {printable(gate['gate'])} is not passed."
+            yield f"Don't use it: {spell_model(spec_of_verdict(verdict))} does not hold."
+    for gate in list_gates(record):
+        if not gate.passed:
+            yield f"Don't use it: the gate {printable(gate.text)} is not passed."
     for rule in record.get("policy") or ():
         if rule["state"] == "not kept":
             yield f"Don't use it: rule {printable(rule['rule'])} of the policy is not kept."
@@ -265,11 +259,9 @@ def was_attacked(record: Record, name: str) -> bool:
 
 def describe_control(record: Record) -> str:
     """What release the attacks are made on, as a sentence; empty if none was made."""
-    shares = set()
-    for label in record.get("settings", {}).get("measures") or ():
-        found = re.search(r" holdout=(\S+)", label)
-        if found and was_attacked(record, label.partition(" ")[0]):
-            shares.add(float(found[1]))
+    made = [name for name in registry.plugins("measure") if was_attacked(record, name)]
+    found = [find_measure(record, name).get("holdout") for name in made]
+    shares = {float(share) for share in found if share is not None}
     if not shares:
         return ""
     told = " or ".join(percent(share) for share in sorted(shares))
@@ -288,8 +280,7 @@ def describe_filter(record: Record) -> str:
 
 def find_k(record: Record) -> int:
     """The largest k that a verdict required; 0 without one."""
-    verdicts = (record.get("audit") or {}).get("verdicts", ())
-    required = [v["required"] for v in verdicts if v["model"].startswith("k_anonymity")]
+    required = [each["required"] for each in list_verdicts(record) if is_k_anonymity(each)]
     return int(max(required, default=0))
 
 
@@ -337,41 +328,23 @@ def _judge_by_default(question: _Question, finding: FigureFinding) -> JudgedFigu
 
 
 def _judge_gates(question: _Question, record: Record) -> Iterator[JudgedFigure]:
-    for gate in _list_gates(record):
-        figure = _read_gate(gate).figure
-        if figure in question.measures or figure.partition(".")[0] in question.measures:
-            passed = gate["passed"]
-            state: State = "good" if passed else "stop"
-            reason, advice = _describe_gate(gate, record), "" if passed else question.beyond
+    for gate in list_gates(record):
+        if gate.figure in question.measures or gate.measure in question.measures:
+            state: State = "good" if gate.passed else "stop"
+            reason, advice = _describe_gate(gate, record), "" if gate.passed else question.beyond
             yield JudgedFigure(question.title, state, None, reason, advice)
 
 
-def _read_gate(gate: Record) -> _GateWords:
-    text = gate["gate"]
-    if found := _GATE.fullmatch(text):
-        return _GateWords(*found.groups())
-    figure, _, bound = text.partition(" ")
-    return _GateWords(figure, None, bound)
-
-
-def _list_gates(record: Record) -> Sequence[Record]:
-    gates: Sequence[Record] = (record.get("evaluation") or {}).get("gates", ())
-    return gates
-
-
-def _describe_gate(gate: Record, record: Record) -> str:
+def _describe_gate(gate: JudgedGate, record: Record) -> str:
     """What a gate found and the bound that it is, as a sentence."""
-    figure, of, bound = _read_gate(gate)
-    measure = figure.partition(".")[0]
-    found = gate["found"].removeprefix(f"{gate['gate']}: ")
-    if measure in (*_ATTACKS, "downcoding") and not found.startswith("not "):
-        value, _, subject = found.partition(" of ")
-        found = f"{value} of {_name_attack(measure, of or subject)}"
-    elif of:
-        found = f"{found} of {of}"
-    meaning = first_letter_up(_explain_parameters(figure, record)) or spoken(figure)
-    verb = "Within" if gate["passed"] else "Beyond"
-    return f"{meaning}: {printable(found)}. {verb} the gate of the config, {printable(bound)}."
+    found = gate.finding
+    if gate.measure in (*_ATTACKS, "downcoding") and gate.amount:
+        found = f"{gate.amount} of {_name_attack(gate.measure, gate.subject)}"
+    elif gate.of:
+        found = f"{found} of {gate.of}"
+    meaning = first_letter_up(_explain_parameters(gate.figure, record)) or spoken(gate.figure)
+    verb = "Within" if gate.passed else "Beyond"
+    return f"{meaning}: {printable(found)}. {verb} the gate of the config, {printable(gate.bound)}."
 
 
 def _name_attack(measure: str, of: str) -> str:
@@ -476,9 +449,9 @@ def _judge_models(record: Record) -> JudgedFigure:
     if not names:
         text = "No column is declared sensitive."
         return JudgedFigure(_TOLD.title, "look", None, text, "confirm that no column is.")
-    verdicts = (record.get("audit") or {}).get("verdicts", ())
+    verdicts = list_verdicts(record)
     guarded = {
-        name: [v for v in verdicts if f" attribute={name} " in f"{v['model']} "] for name in names
+        name: [v for v in verdicts if spec_of_verdict(v).get("attribute") == name] for name in names
     }
     if bare := [printable(name) for name, models in guarded.items() if not models]:
         text = f"No privacy model protects {', '.join(bare)}: a class may agree on a value."
@@ -486,7 +459,7 @@ def _judge_models(record: Record) -> JudgedFigure:
         return JudgedFigure(_TOLD.title, "look", None, text, advice)
     holding = all(v["holds"] or v.get("at_release") for models in guarded.values() for v in models)
     told = "; ".join(
-        f"{spell_model(v['model'])}, found {number(v['value'])}"
+        f"{spell_model(spec_of_verdict(v))}, found {number(v['value'])}"
         f"{'' if v['exact'] or v['value'] is None else ' or better'}"
         for models in guarded.values()
         for v in models
@@ -523,12 +496,9 @@ def _find_values(figure: str, record: Record) -> dict[str, FigureFinding]:
 
 def _explain_parameters(figure: str, record: Record) -> str:
     """The meaning of MEASURE.FIGURE, with the values of the parameters that it speaks of."""
-    measure = figure.partition(".")[0]
-    labels = record.get("settings", {}).get("measures") or ()
-    own = [label for label in labels if label.partition(" ")[0] == measure]
-    values = dict(re.findall(r"(\w+)=(\S+)", own[0])) if own else {}
+    values = find_measure(record, figure.partition(".")[0])
     meaning = explain_figure(figure).partition(";")[0]
-    return re.sub(r"`(\w+)`", lambda m: values.get(m[1], m[0]), meaning)
+    return re.sub(r"`(\w+)`", lambda m: str(values.get(m[1], m[0])), meaning)
 
 
 def find_chance(record: Record) -> FigureFinding | None:
@@ -536,9 +506,9 @@ def find_chance(record: Record) -> FigureFinding | None:
     told."""
     audit = record.get("audit") or {}
     meaning = "largest chance of a person to be found, by the persons of the smallest class"
-    if audit.get("sizes") and "one row per person" in record.get("settings", {}).get("persons", ""):
+    if audit.get("sizes") and read_persons(record).are_rows:
         return FigureFinding(1 / min(size for size, _ in audit["sizes"]), "", meaning)
-    counts = [v["value"] for v in audit.get("verdicts", ()) if v["model"].startswith("k_anonymity")]
+    counts = [verdict["value"] for verdict in list_verdicts(record) if is_k_anonymity(verdict)]
     known = [value for value in counts if value]
     return (
         FigureFinding(1 / min(known), "", meaning) if known and len(known) == len(counts) else None

@@ -10,6 +10,7 @@ from anonlib import registry
 from anonlib.config.listing import first_paragraph
 from anonlib.measure import Measure
 from anonlib.pages.charts import Chart, Line, Table, bars, before_after, dots, lines
+from anonlib.pages.specs import Record, find_measure, is_numeric
 from anonlib.pages.words import as_sentence, between, first_sentence, spoken
 from anonlib.text import printable
 
@@ -112,24 +113,20 @@ class ShownMeasure:
         return columns <= _MOST_BESIDE and self.n_charts <= 1
 
 
-def show_measures(
-    evaluation: Mapping[str, Any], labels: Sequence[str] = (), *, risk: bool
-) -> tuple[ShownMeasure, ...]:
+def show_measures(record: Record, *, risk: bool) -> tuple[ShownMeasure, ...]:
     """The findings of measures, without the distributions of columns.
 
     Args:
-        evaluation: The section `evaluation` of a record.
-        labels: The measures and their parameters, as the settings of a record have them.
+        record: The record. It may have nothing but the section `evaluation`.
         risk: Whether to show the measures of risk, else all other measures.
     """
-    findings_of = evaluation.get("measures", {})
-    label_of = {label.partition(" ")[0]: label for label in labels}
+    findings_of = (record.get("evaluation") or {}).get("measures", {})
     known = registry.plugins("measure")
     risks = {
         type for type, plugin in known.items() if issubclass(plugin, Measure) and plugin.is_risk
     }
     shown = [
-        _show_measure(type, findings_of[type], label_of.get(type, ""))
+        _show_measure(type, findings_of[type], find_measure(record, type))
         for type in findings_of
         if (type in risks) is risk
     ]
@@ -172,11 +169,11 @@ def find_middles(record: Mapping[str, Any]) -> dict[str, str]:
     return found
 
 
-def _show_measure(type: str, findings: Mapping[str, Any], label: str) -> ShownMeasure:
+def _show_measure(type: str, findings: Mapping[str, Any], spec: Record) -> ShownMeasure:
     plugin = registry.plugins("measure").get(type)
     figures = findings["figures"]
     names = plugin.names if plugin is not None and issubclass(plugin, Measure) else {}
-    meanings = {name: _with_values(text, label) for name, text in names.items()}
+    meanings = {name: _with_values(text, spec) for name, text in names.items()}
     of_table = [figure for figure in figures if not figure["of"]]
     parts = [figure for figure in figures if figure["of"]]
     series = [series for series in findings["series"] if series["name"] not in _ELSEWHERE]
@@ -201,10 +198,10 @@ def _show_measure(type: str, findings: Mapping[str, Any], label: str) -> ShownMe
     )
 
 
-def _with_values(meaning: str, label: str) -> str:
-    """A meaning in which each parameter is followed by its value, if that is a number. label: The
+def _with_values(meaning: str, spec: Record) -> str:
+    """A meaning in which each parameter is followed by its value, if that is a number. spec: The
     measure and its parameters."""
-    values = dict(re.findall(r" (\w+)=([0-9.e-]+)(?= |$)", label))
+    values = {name: value for name, value in spec.items() if is_numeric(value)}
     return re.sub(
         r"`(\w+)`", lambda m: f"{m[0]} ({values[m[1]]})" if m[1] in values else m[0], meaning
     )

@@ -30,6 +30,15 @@ from anonlib.pages.measures import (
     find_middles,
     show_measures,
 )
+from anonlib.pages.specs import (
+    Record,
+    is_k_anonymity,
+    is_released,
+    list_gates,
+    list_verdicts,
+    read_persons,
+    spec_of_verdict,
+)
 from anonlib.pages.words import (
     as_sentence,
     between,
@@ -43,7 +52,6 @@ from anonlib.pages.words import (
 )
 from anonlib.text import count_noun, printable
 
-Record = Mapping[str, Any]
 Pairs = tuple[tuple[str, str], ...]
 
 #: Most bars of equal width in the histogram of classes.
@@ -154,7 +162,7 @@ class ReleasePage:
 def release_page(record: Record) -> ReleasePage:
     """The content of the page. Parts that the record lacks are left out."""
     evaluation = record.get("evaluation") or {}
-    verdicts, gates = tuple(_verdicts(record)), tuple(_gates(evaluation))
+    verdicts, gates = tuple(_verdicts(record)), tuple(_gates(record))
     settings, losses = record.get("settings") or {}, record.get("losses", {})
     rules = record.get("policy") or ()
     is_measured = "reidentification" in evaluation.get("measures", {})
@@ -177,10 +185,10 @@ def release_page(record: Record) -> ReleasePage:
         losses=group_losses(losses),
         absent=tuple(explain_absent(losses)),
         by_column=tabulate_columns(record.get("losses_by_column", {})),
-        utility=show_measures(evaluation, settings.get("measures", ()), risk=False),
+        utility=show_measures(record, risk=False),
         # The measure has them as well.
-        chances=None if is_measured else _chances(_audit(record), settings),
-        risk=show_measures(evaluation, settings.get("measures", ()), risk=True),
+        chances=None if is_measured else _chances(record),
+        risk=show_measures(record, risk=True),
         control=describe_control(record),
         classes=_classes(_audit(record).get("sizes", [])),
         columns=distributions(evaluation, record.get("overview") or {}),
@@ -204,22 +212,20 @@ def _audit(record: Record) -> Record:
 
 
 def _verdicts(record: Record) -> Iterator[ShownVerdict]:
-    for each in _audit(record).get("verdicts", ()):
+    for each in list_verdicts(record):
         measured = each["value"] is not None
         found = number(each["value"]) if measured else "not measured"
         yield ShownVerdict(
-            rule=spell_model(each["model"]),
+            rule=spell_model(spec_of_verdict(each)),
             value=f"{found} or better" if measured and not each["exact"] else found,
             bound=number(each["required"]),
             holds=None if each.get("at_release") else each["holds"],
         )
 
 
-def _gates(evaluation: Record) -> Iterator[ShownVerdict]:
-    for each in evaluation.get("gates", ()):
-        asked = printable(each["gate"])
-        found = printable(each["found"]).removeprefix(f"{asked}: ")
-        yield ShownVerdict(asked, found, "", each["passed"])
+def _gates(record: Record) -> Iterator[ShownVerdict]:
+    for each in list_gates(record):
+        yield ShownVerdict(printable(each.text), printable(each.finding), "", each.passed)
 
 
 def _summary(
@@ -279,7 +285,7 @@ def _describe_making(record: Record, audit: Record) -> str:
         text = f"Added {count_noun(n_out, 'row')}: the table has {counts}"
     else:
         text = f"Published {counts}"
-    least = [v["value"] for v in audit["verdicts"] if v["model"].startswith("k_anonymity")]
+    least = [verdict["value"] for verdict in audit["verdicts"] if is_k_anonymity(verdict)]
     if least and None not in least:
         text += f"; every class has at least {count_noun(int(min(least)), 'person')}"
     return f"{text}."
@@ -309,7 +315,7 @@ def _remarks(record: Record) -> Iterator[str]:
         )
     for verdict in audit.get("verdicts", ()):
         if verdict["note"]:
-            yield as_sentence(f"{spell_model(verdict['model'])}: {verdict['note']}")
+            yield as_sentence(f"{spell_model(spec_of_verdict(verdict))}: {verdict['note']}")
     for problem in audit.get("problems", ()):
         yield as_sentence(f"Problem with {problem['where']}: {problem['text']}")
     if audit.get("insensitive") in _INSENSITIVE:
@@ -339,9 +345,10 @@ def _classes(sizes: Iterable[Iterable[int]]) -> Chart | None:
     return bars("Sizes of classes", table)
 
 
-def _chances(audit: Record, settings: Record) -> Table | None:
+def _chances(record: Record) -> Table | None:
     """The chances of persons to be found again; None with a unit, whose rows are no persons."""
-    if not audit.get("sizes") or "one row per person" not in settings.get("persons", ""):
+    audit = _audit(record)
+    if not audit.get("sizes") or not read_persons(record).are_rows:
         return None
     risk = value_risk(audit["sizes"], audit["n_classes"], audit["n_rows"])
     above = f"share of persons with a chance above {THRESHOLD}"
@@ -455,9 +462,9 @@ def describe_released(column: Record) -> str:
     if "recoder" in column:
         along = " along its hierarchy" if column.get("hierarchy") else ""
         return f"{spell_label(column['recoder'])}{along}"
-    if column["role"] in ("identifier", "drop"):
-        return "pseudonym" if column.get("pseudonym") else "dropped"
-    return "as it is"
+    if not is_released(column):
+        return "dropped"
+    return "pseudonym" if column.get("pseudonym") else "as it is"
 
 
 def _timings(record: Record, evaluation: Record) -> Table | None:

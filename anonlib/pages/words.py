@@ -69,22 +69,16 @@ def spell_label(label: str) -> str:
     return f"{name} ({', '.join(told)})" if told else name
 
 
-def spell_model(label: str) -> str:
-    """A privacy model in words: `l-diversity of diagnosis, l = 2`."""
-    what, how = split_model(label)
-    return f"{what}, {how}" if how else what
-
-
-def split_model(label: str) -> tuple[str, str]:
-    """A privacy model's name with the column that it protects, and its parameters, in words."""
-    name, *parameters = re.split(r" (?=\w+=)", printable(label))
-    of = [each.partition("=")[2] for each in parameters if each.startswith("attribute=")]
-    told = [
-        spoken(each).replace("=", " = ") for each in parameters if not each.startswith("attribute=")
-    ]
+def spell_model(spec: Mapping[str, Any]) -> str:
+    """A privacy model in words: `l-diversity of diagnosis, l = 2`. spec: Its `type`, parameters,
+    and what it was judged `within`."""
     # `k_anonymity`, and as other models are named: `alpha_k_anonymity`
-    plain = re.sub(r"(?<![^\W_])([klt])_", r"\1-", name).replace("_", " ")
-    return f"{plain} of {of[0]}" if of else plain, ", ".join(told)
+    plain = re.sub(r"(?<![^\W_])([klt])_", r"\1-", printable(spec["type"])).replace("_", " ")
+    within = f"{printable(spec['within'])}: " if "within" in spec else ""
+    of = f" of {printable(spec['attribute'])}" if spec.get("attribute") else ""
+    own = [name for name in spec if name not in ("type", "attribute", "within")]
+    told = [f"{spoken(name)} = {printable(str(spec[name]))}" for name in own]
+    return ", ".join([f"{within}{plain}{of}", *told])
 
 
 def show_moments(moments: Mapping[str, Any]) -> tuple[float | str | None, float | str | None]:

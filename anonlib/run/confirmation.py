@@ -155,7 +155,7 @@ def _describe(manifest: Mapping[str, Any], lists: frozenset[str]) -> dict[str, A
         "columns": [each["name"] for each in columns],
         "quasi_identifiers": [each["name"] for each in quasi],
         "sets": [e["name"] for e in quasi if e["form"] == "set" and e["name"] in lists],
-        "persons": "unknown" if manifest["persons"] == "counted by unit" else "rows",
+        "persons": "unknown" if _find_kind(manifest) == "unit" else "rows",
         "classes": all(each["form"] != "shares" for each in quasi),
     }
 
@@ -301,7 +301,7 @@ def _find_told(
         n = manifest["rows_suppressed"]
         return (f"fewer than {n[1:]}" if n.startswith("<") else number(int(n)),)
     if key == ("data", "persons"):
-        return _find_persons(manifest["persons"], texts)
+        return _find_persons(manifest, texts)
     if section == "utility" and name.startswith("loss ") and name.endswith(own):
         value = manifest["losses"].get(name.removeprefix("loss ").removesuffix(own))
         if value is None:
@@ -313,11 +313,22 @@ def _find_told(
     return None
 
 
-def _find_persons(persons: str, texts: tuple[str, ...]) -> tuple[str, ...] | None:
-    if persons.startswith("one row per person: declared"):
+def _find_persons(manifest: Mapping[str, Any], texts: tuple[str, ...]) -> tuple[str, ...] | None:
+    kind = _find_kind(manifest)
+    if kind == "declared":
         return ("one row per person, declared",)
-    begin = "unit of " if persons == "counted by unit" else "one row per person: "
-    return None if texts[0].startswith(begin) else (persons,)
+    begin = "unit of " if kind == "unit" else "one row per person: "
+    return None if texts[0].startswith(begin) else (manifest["persons"],)
+
+
+def _find_kind(manifest: Mapping[str, Any]) -> str:
+    """What a person is: `unit`, `declared` or `checked`. Manifests of earlier versions have only a
+    text for it."""
+    if "persons_kind" in manifest:
+        return str(manifest["persons_kind"])
+    text = manifest["persons"]
+    declared = text.startswith("one row per person: declared")
+    return "unit" if text == "counted by unit" else "declared" if declared else "checked"
 
 
 def _is_same(text: str, value: float) -> bool:

@@ -11,7 +11,7 @@ from anonlib import registry
 from anonlib.config.model import Config
 from anonlib.config.policies import Policy, spec_of
 from anonlib.config.resolve import bind_models
-from anonlib.config.summary import plugin_label
+from anonlib.config.summary import find_persons, plugin_label
 from anonlib.errors import InputError
 from anonlib.privacy import PrivacyModel, build_models
 from anonlib.table.schema import Role, Schema
@@ -198,7 +198,7 @@ def make_promise(config: Config, schema: Schema) -> Promise:
             _digest(name): bind_models(models, config.attributes) for name, models in own.items()
         },
         columns=columns,
-        persons=_persons(config.unit, config.one_row_per_person, config.person.fold_case),
+        persons=_persons(config),
         joint=config.privacy.joint,
         tokens=tuple(sorted(map(_digest, config.privacy.missing_tokens))),
         rules={} if config.policy is None else _digest_rules(config.policy),
@@ -220,12 +220,13 @@ def _digest_rules(policy: Policy) -> dict[str, str]:
     return digests
 
 
-def _persons(unit: tuple[str, ...], one_row_per_person: str | bool, fold_case: bool) -> str:
-    folded = ", case folded" if fold_case else ""
-    if unit:
-        return f"unit {', '.join(sorted(unit))}{folded}"
-    if isinstance(one_row_per_person, str):
-        return f"column {one_row_per_person}{folded}"
+def _persons(config: Config) -> str:
+    kind, columns = find_persons(config)
+    folded = ", case folded" if config.person.fold_case else ""
+    if kind == "unit":
+        return f"unit {', '.join(sorted(columns))}{folded}"
+    if kind == "checked":
+        return f"column {', '.join(columns)}{folded}"
     return DECLARED
 
 

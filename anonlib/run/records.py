@@ -9,8 +9,16 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from anonlib.auditing import BY_PARTS
-from anonlib.config.model import Config, ReleaseSection
-from anonlib.config.summary import bare, digest_config, software, summarize_config, summarize_use
+from anonlib.config.model import Config
+from anonlib.config.summary import (
+    bare,
+    digest_config,
+    find_persons,
+    software,
+    summarize_config,
+    summarize_specs,
+    summarize_use,
+)
 from anonlib.hierarchy import Hierarchy
 from anonlib.recode import Recoder
 from anonlib.run.promise import Promise
@@ -63,7 +71,8 @@ def manifest(
     content = {
         "anonlib_manifest": 1,
         "run_id": run_id,
-        "persons": _persons(config.unit, config.one_row_per_person, config.release),
+        "persons": _persons(config),
+        "persons_kind": find_persons(config)[0],
         "promise_sha256": promise.digest,
         "verdicts": [
             {"model": verdict.model, "holds": verdict.holds} for verdict in report.verdicts
@@ -114,6 +123,7 @@ def record(
         "overview": result.overview and asdict(result.overview),
         "config_sha256": digest_config(config),
         "settings": summarize_config(config),
+        "specs": summarize_specs(config),
         **summarize_use(config.accountability, config.context),
         "promise": promise.to_dict(),
         "seed": config.seed,
@@ -161,10 +171,11 @@ def _moments(encoding: Encoding, type: pa.DataType) -> dict[str, Any]:
     return {"mean": text, "sd": sd / per_day, "form": form}
 
 
-def _persons(unit: tuple[str, ...], one_row_per_person: bool | str, release: ReleaseSection) -> str:
-    if unit:
+def _persons(config: Config) -> str:
+    kind, release = find_persons(config)[0], config.release
+    if kind == "unit":
         return "counted by unit"
-    if one_row_per_person is True:
+    if kind == "declared":
         return "one row per person: declared, not checked"
     if release.mode == "append" and release.acknowledge_returning:
         return "one row per person in every batch: checked; persons may be in several"

@@ -19,6 +19,7 @@ from anonlib.errors import InputError
 from anonlib.pages import render
 from anonlib.pages.output import certify, read_certificate
 from anonlib.pages.seal import Facts, find_changes, open_seal, seal_record
+from anonlib.pages.specs import read_persons
 from anonlib.run.confirmation import _as_stated, has_passed
 from anonlib.text import MISSING_TOKENS
 from tests import reports
@@ -400,7 +401,13 @@ def test_what_the_audit_gets() -> None:
 
     # Tokens of the config's own are values of the table, and are told to nobody.
     assert [m["type"] for m in changed(missing_tokens=[])["models"]] == ["k_anonymity"]
-    assert changed(persons="unit person_id")["persons"] == "unknown"
+    given = record()
+    given["settings"]["persons"] = "unit of 1 columns: one row per person"
+    assert seal_record(json.dumps(given)).content["audit"]["persons"] == "unknown"
+    assert not read_persons(given).are_rows
+    specs = {"persons": {"kind": "checked", "columns": ["unit of 1 columns: a"]}}
+    sealed = seal_record(json.dumps({**given, "specs": specs}))
+    assert sealed.content["audit"]["persons"] == "rows"
 
 
 def test_a_page_is_made_of_its_facts_only() -> None:

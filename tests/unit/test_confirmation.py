@@ -31,6 +31,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[pa.Table, dict[str, 
     table = pa.Table.from_pandas(release.table, preserve_index=False)
     record = json.loads(path.read_text())
     record["settings"]["persons"] = "one row per person, declared"
+    record["specs"]["persons"] = {"kind": "declared", "columns": []}
     return table, record
 
 
@@ -120,9 +121,8 @@ def test_chances_of_batches_are_bounds(made: tuple[pa.Table, dict[str, Any]]) ->
 
 def test_persons_of_a_unit_are_not_rows(made: tuple[pa.Table, dict[str, Any]]) -> None:
     table, record = made
-    settings = {**record["settings"], "persons": "unit of 1 columns: id"}
-    promise = {**record["promise"], "persons": "unit id"}
-    facts = seal_record(json.dumps({**record, "settings": settings, "promise": promise}))
+    specs = {**record["specs"], "persons": {"kind": "unit", "columns": ["id"]}}
+    facts = seal_record(json.dumps({**record, "specs": specs}))
     assert tell_states(table, facts, {})[LARGEST] == "unsaid"
 
 

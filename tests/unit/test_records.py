@@ -123,6 +123,7 @@ def test_manifest_is_an_allow_list() -> None:
     found = public(config(), sse=0.5)
     assert set(found) == {
         *("anonlib_manifest", "run_id", "persons", "promise_sha256", "verdicts", "partition"),
+        "persons_kind",
         *("rows_released", "rows_suppressed", "losses", "software", "columns"),
     }
     quasi, usual = (

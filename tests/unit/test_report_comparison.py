@@ -114,7 +114,28 @@ class TestBetter:
         label = "l_diversity l=2 attribute=marital status kind=distinct"
         other["audit"]["verdicts"][1]["model"] = label
         found = rows(comparison_page(this, other).models)
-        assert found["l-diversity of marital status"][2] == "l = 2, kind = distinct"
+        assert found["l-diversity of marital status, kind = distinct"][2] == "l = 2"
+
+    def test_models_that_differ_in_kind_or_number(self) -> None:
+        """None hides another; each kind has a row, and each number of one kind."""
+        this, other = two()
+        k, diverse, *_ = this["audit"]["verdicts"]
+        specs = [{"l": 2}, {"l": 3, "kind": "entropy"}, {"l": 4, "kind": "entropy"}]
+        this["audit"]["verdicts"] = [
+            k,
+            *(
+                {**diverse, "spec": {"type": "l_diversity", "attribute": "a l=9", **s}}
+                for s in specs
+            ),
+        ]
+        table = comparison_page(this, other).models
+        assert table is not None
+        asked = [(row[0], row[1]) for row in table.rows]
+        assert asked[1:4] == [
+            ("l-diversity of a l=9", "l = 2"),
+            ("l-diversity of a l=9, kind = entropy", "l = 3"),
+            ("l-diversity of a l=9, kind = entropy", "l = 4"),
+        ]
 
 
 class TestApart:
@@ -137,7 +158,7 @@ class TestApart:
         ("change", "reason"),
         [
             ({"source": {"format": "delta", "path": "people"}}, "they read other sources"),
-            ({"persons": "unit of 1 columns: id"}, "they count persons in other ways"),
+            ({"persons": "unit of 1 column: id"}, "they count persons in other ways"),
             (
                 {"columns": {"age": {"role": "sensitive"}}},
                 "differ: name, age, education, diagnosis",

@@ -13,6 +13,7 @@ from anonlib.pages import render
 from anonlib.pages.loss_groups import explain_absent, group_losses
 from anonlib.pages.measures import find_middles, show_measures
 from anonlib.pages.release import release_page
+from anonlib.pages.specs import spec_of_verdict
 from anonlib.pages.words import as_sentence, spell_label, spell_model
 from anonlib.run.records import _moments
 from anonlib.table.encoding import Encoding, fit_whole
@@ -130,7 +131,7 @@ class TestWords:
         ],
     )
     def test_models(self, label: str, words: str) -> None:
-        assert spell_model(label) == words
+        assert spell_model(spec_of_verdict({"model": label})) == words
 
     def test_plugins(self) -> None:
         assert spell_label("mdav") == "mdav"
@@ -153,7 +154,7 @@ class TestPlaces:
     def test_what_has_charts_is_as_wide_as_the_page_and_last(self) -> None:
         evaluation = reports.record()["evaluation"]
         evaluation["measures"]["order"] = reports.findings([reports.figure("chance", 0.1)])
-        shown = {each.name: each for each in show_measures(evaluation, risk=True)}
+        shown = {each.name: each for each in show_measures({"evaluation": evaluation}, risk=True)}
         assert [each.alone for each in shown.values()] == [True, False, False]
         assert [*shown] == ["order", "reidentification", "disclosure"]
         assert [each.broad for each in shown.values()] == [True, True, True]

@@ -89,10 +89,18 @@ class AuditModel(Plugin):
     @property
     def label(self) -> str:
         """The model's name and the parameters that are not at their defaults."""
+        return " ".join([self.type, *(f"{name}={v}" for name, v in self._parameters.items())])
+
+    @property
+    def spec(self) -> dict[str, Any]:
+        """As `label`, in fields."""
+        return {"type": self.type, **self._parameters}
+
+    @property
+    def _parameters(self) -> dict[str, Any]:
         fields = type(self).model_fields
-        parameters = {name: getattr(self, name) for name in fields}
-        shown = [f"{n}={v}" for n, v in parameters.items() if v != fields[n].get_default()]
-        return " ".join([self.type, *shown])
+        values = {name: getattr(self, name) for name in fields}
+        return {name: v for name, v in values.items() if v != fields[name].get_default()}
 
     def unverifiable(self, view: View | ClassCounts) -> str:
         """Why this view, or these counts, can't show that the model holds; empty if they can. This

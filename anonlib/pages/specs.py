@@ -1,0 +1,203 @@
+"""What pages take from the fields of a record: models, measures, persons, gates. Records of earlier
+versions have only texts for them, which are read here and nowhere else."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from math import isfinite
+from typing import Any, TypeAlias
+
+#: The private record of a run, or a part of it.
+Record: TypeAlias = Mapping[str, Any]
+#: The parts of a gate's text: its figure, whose figure it is, and its bounds.
+_GATE = re.compile(r"(\S+)(?: of (.*))? (at (?:most|least) \S+(?: and at least \S+)?)", re.S)
+#: How persons are meant, as records of earlier versions begin the text.
+_PERSONS = (
+    ("unit", re.compile(r"unit of \d+ columns?: (.*)", re.S)),
+    ("declared", re.compile(r"one row per person, declared()")),
+    ("checked", re.compile(r"one row per person(?:: (.*))?", re.S)),
+)
+
+
+@dataclass(frozen=True)
+class PersonsSpec:
+    """What a person is in the source.
+
+    Attributes:
+        kind: `unit`: columns identify a person, who may have several rows. `declared`: each row is
+            another person, and nobody checked it. `checked`: the same, by a column. Empty: the
+            record does not say.
+        columns: The columns that identify a person, as a text.
+    """
+
+    kind: str
+    columns: str
+
+    @property
+    def are_rows(self) -> bool:
+        """Whether each row is a person."""
+        return self.kind in ("declared", "checked")
+
+
+@dataclass(frozen=True)
+class JudgedGate:
+    """A gate, and what was found.
+
+    Attributes:
+        text: The gate in words.
+        passed: Whether it passed.
+        figure: MEASURE.FIGURE.
+        of: Whose figure it bounds; None for all.
+        bound: Its bounds in words.
+        least: Whether it has a least value.
+        most: Whether it has a largest value.
+        finding: What was found, in words.
+        amount: The value alone, in words; empty if there is none.
+        subject: Whose figure the value is; empty if it is of the whole table.
+    """
+
+    text: str
+    passed: bool
+    figure: str
+    of: str | None
+    bound: str
+    least: bool
+    most: bool
+    finding: str
+    amount: str
+    subject: str
+
+    @property
+    def measure(self) -> str:
+        """The type of the measure."""
+        return self.figure.partition(".")[0]
+
+
+def read_persons(record: Record) -> PersonsSpec:
+    """What a person is in the source."""
+    own = record.get("specs", {}).get("persons")
+    if own is not None:
+        return PersonsSpec(own["kind"], ", ".join(own["columns"]))
+    text = (record.get("settings") or {}).get("persons", "")
+    for kind, form in _PERSONS:
+        if found := form.fullmatch(text):
+            return PersonsSpec(kind, found[1] or "")
+    return PersonsSpec("", text)
+
+
+def list_verdicts(record: Record) -> Sequence[Record]:
+    """The audit's verdicts."""
+    verdicts: Sequence[Record] = (record.get("audit") or {}).get("verdicts", ())
+    return verdicts
+
+
+def spec_of_verdict(verdict: Record) -> Record:
+    """The model of a verdict: its type, and the parameters that are not at their defaults."""
+    spec: Record = verdict.get("spec") or _read_label(verdict["model"])
+    return spec
+
+
+def is_k_anonymity(verdict: Record) -> bool:
+    """Whether a verdict is on k-anonymity in the whole table."""
+    spec = spec_of_verdict(verdict)
+    return bool(spec["type"] == "k_anonymity" and "within" not in spec)
+
+
+def list_models(record: Record) -> list[Record]:
+    """The privacy models that the config names."""
+    own = record.get("specs", {}).get("models")
+    labels = (record.get("settings") or {}).get("models", ())
+    return list(own) if own is not None else [_read_label(label) for label in labels]
+
+
+def find_measure(record: Record, type: str) -> Record:
+    """The parameters of a measure that the config names; empty if it names none. Of collections
+    they have the size, as `[3]`."""
+    own = record.get("specs", {}).get("measures")
+    labels = (record.get("settings") or {}).get("measures") or ()
+    specs = own if own is not None else [_read_label(label) for label in labels]
+    return next((spec for spec in specs if spec["type"] == type), {})
+
+
+def list_gates(record: Record) -> Iterator[JudgedGate]:
+    """The config's gates, as they were judged."""
+    for gate in (record.get("evaluation") or {}).get("gates", ()):
+        finding = gate["found"].removeprefix(f"{gate['gate']}: ")
+        yield _read_gate(gate, finding) if "figure" in gate else _parse_gate(gate, finding)
+
+
+def _read_gate(gate: Record, finding: str) -> JudgedGate:
+    start = f"{gate['figure']} of {gate['of']} " if gate["of"] else f"{gate['figure']} "
+    value = gate["value"]
+    return JudgedGate(
+        text=gate["gate"],
+        passed=gate["passed"],
+        figure=gate["figure"],
+        of=gate["of"],
+        bound=gate["gate"].removeprefix(start),
+        least=gate["at_least"] is not None,
+        most=gate["at_most"] is not None,
+        finding=finding,
+        amount="" if value is None else f"{value:.4g}",
+        subject=gate["subject"] or "",
+    )
+
+
+def _parse_gate(gate: Record, finding: str) -> JudgedGate:
+    """A gate of a record of an earlier version."""
+    if parts := _GATE.fullmatch(gate["gate"]):
+        figure, of, bound = parts.groups()
+    else:
+        figure, _, bound = gate["gate"].partition(" ")
+        of = None
+    value, _, subject = finding.partition(" of ")
+    known = not finding.startswith("not ")
+    return JudgedGate(
+        text=gate["gate"],
+        passed=gate["passed"],
+        figure=figure,
+        of=of,
+        bound=bound,
+        least="at least" in bound,
+        most="at most" in bound,
+        finding=finding,
+        amount=value if known else "",
+        subject=(of or subject) if known else "",
+    )
+
+
+def is_released(column: Record) -> bool:
+    """Whether the release has a column of the source."""
+    return column["role"] not in ("identifier", "drop") or bool(column.get("pseudonym"))
+
+
+def is_numeric(value: Any) -> bool:
+    """Whether a parameter is a number, or the text of one, as earlier versions have it."""
+    with suppress(ValueError, TypeError):
+        return not isinstance(value, bool) and isfinite(float(value))
+    return False
+
+
+def is_set(column: Record) -> bool:
+    """Whether a recoded column holds sets as arrays, whose order means nothing."""
+    spec = _spec_of_recoder(column)
+    return bool(spec["type"] == "set" and spec.get("form") != "text")
+
+
+def is_of_shares(column: Record) -> bool:
+    """Whether a recoded column holds shares of values."""
+    return bool(_spec_of_recoder(column)["type"] == "proportional")
+
+
+def _spec_of_recoder(column: Record) -> Record:
+    spec: Record = column.get("recoder_spec") or _read_label(column["recoder"])
+    return spec
+
+
+def _read_label(label: str) -> dict[str, Any]:
+    """A plug-in from its label, such as `each file: l_diversity l=2 attribute=occ`."""
+    name, *parameters = re.split(r" (?=\w+=)", label)
+    within, _, type = name.rpartition(": ")
+    own = {name: value for name, _, value in (each.partition("=") for each in parameters)}
+    return {"type": type, **own, **({"within": within} if within else {})}
