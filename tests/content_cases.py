@@ -142,3 +142,83 @@ HARMLESS: list[tuple[str, Any, dict[str, Any]]] = [
     ("two figures", lambda t: np.random.default_rng(0).integers(10, 100, N), SENSITIVE),
     ("amounts", lambda t: np.random.default_rng(0).integers(0, 300, N) * 10, SENSITIVE),
 ]
+
+
+NUMBERS = {"role": "quasi_identifier", "scale": "continuous"}
+NAMES = {"role": "quasi_identifier", "scale": "nominal"}
+
+
+def drawn(seed: int = 0) -> np.random.Generator:
+    return np.random.default_rng(seed)
+
+
+def days(numbers: Any) -> "pd.Series[Any]":
+    return pd.Series(pd.Timestamp("1950-01-01") + pd.to_timedelta(numbers, unit="D"))
+
+
+#: Quasi-identifiers that the columns below are other forms of.
+QUASI: list[tuple[str, Any, dict[str, Any]]] = [
+    ("born", lambda t: days(drawn(1).integers(0, 20_000, N)).dt.date, NUMBERS),
+    ("income", lambda t: drawn(2).integers(1000, 90_000, N), NUMBERS),
+    (
+        "gain",
+        lambda t: np.where(drawn(3).random(N) < 0.9, 0, drawn(4).integers(1, 999, N)),
+        NUMBERS,
+    ),
+    ("sex", lambda t: drawn(5).choice(["m", "f"], N), NAMES),
+    ("school", lambda t: drawn(6).choice([f"e{i}" for i in range(16)], N), NAMES),
+    ("zip", lambda t: drawn(7).choice([f"Z{i}" for i in range(40, 99)], N), NAMES),
+]
+
+
+def dates(layout: str) -> Any:
+    return lambda t: pd.to_datetime(t["born"]).dt.strftime(layout)
+
+
+def count_days(t: pd.DataFrame, since: str) -> "pd.Series[int]":
+    return (pd.to_datetime(t["born"]) - pd.Timestamp(since)).dt.days
+
+
+#: What x holds, and the quasi-identifier that it is in another form.
+FORMS: list[tuple[str, Any, str]] = [
+    ("day first", dates("%d/%m/%Y"), "born"),
+    ("month first", dates("%m/%d/%Y"), "born"),
+    ("points", dates("%d.%m.%y"), "born"),
+    ("names of months", dates("%d %B %Y"), "born"),
+    ("digits", lambda t: dates("%Y%m%d")(t).astype(int), "born"),
+    ("digits, day first", dates("%d%m%Y"), "born"),
+    ("days since 1970", lambda t: count_days(t, "1970-01-01"), "born"),
+    ("days of spreadsheets", lambda t: count_days(t, "1899-12-30"), "born"),
+    ("the next day", lambda t: days(count_days(t, "1950-01-01") + 1).dt.date, "born"),
+    ("noon", lambda t: days(count_days(t, "1950-01-01") + 0.5), "born"),
+    ("age by birth", lambda t: count_days(t, "2020-01-01") // -365, "born"),
+    ("one more", lambda t: t["income"] + 1, "income"),
+    ("thousands of it", lambda t: t["income"] / 1000, "income"),
+    ("a tax", lambda t: t["income"] * 0.2, "income"),
+    ("negative", lambda t: -t["income"], "income"),
+    ("dollars", lambda t: "$" + t["income"].astype(str), "income"),
+    ("with cents", lambda t: t["income"].astype(str) + ".00", "income"),
+    ("rounded", lambda t: t["income"].round(-2), "income"),
+    ("a logarithm", lambda t: np.log(t["income"]), "income"),
+    ("most of it", lambda t: (t["income"] + 1).where(t.index % 50 > 0, 7), "income"),
+    ("codes of sexes", lambda t: t["sex"].map({"m": "male", "f": "female"}), "sex"),
+    ("hashes of schools", lambda t: hashed("md5", t["school"]).str[:8], "school"),
+    ("numbers of schools", lambda t: t["school"].str[1:].astype(int) * 7 % 16, "school"),
+    ("two columns", lambda t: t["age"].astype(str) + "/" + t["zip"], "zip"),
+]
+#: Columns that have much in common with a quasi-identifier, but are no form of it.
+NO_FORMS: list[tuple[str, Any]] = [
+    ("strangers' births", lambda t: drawn().permutation(t["born"])),
+    ("strangers' digits", lambda t: drawn().permutation(dates("%Y%m%d")(t)).astype(int)),
+    ("near it", lambda t: t["income"] + drawn().integers(-2000, 2000, N)),
+    ("hidden in half the rows", lambda t: t["income"].where(t.index % 2 > 0, 7) + 1),
+    ("a group of it", lambda t: t["income"] // 10_000),
+    ("a group of ages", lambda t: t["age"] // 10),
+    ("other zeros", lambda t: np.where(drawn(8).random(N) < 0.9, 0, drawn(9).integers(1, 999, N))),
+    ("the same zeros", lambda t: np.where(t["gain"] == 0, 0, drawn(9).integers(1, 9, N))),
+    ("a rare flag", lambda t: np.where(t.index % 200 == 3, "yes", "no")),
+    ("a flag for zeros", lambda t: np.where(t["gain"] == 0, "none", "some")),
+    ("nearly a sex", lambda t: t["sex"].where(drawn().random(N) < 0.8, "m").str.upper() + "x"),
+    ("two figures", lambda t: drawn().integers(10**9, 10**10, N).astype(str)),
+    ("a text and a number", lambda t: t["ill"] + drawn().integers(0, 99, N).astype(str)),
+]

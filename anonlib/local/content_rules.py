@@ -147,6 +147,10 @@ class ContentCounter(ABC):
         """
 
     @abstractmethod
+    def is_form_of(self, column: Column, quasi: Column) -> bool:
+        """Whether the column is the quasi-identifier in another form, by a sample of rows."""
+
+    @abstractmethod
     def count_alone(self, column: Column) -> tuple[int, int]:
         """The values that several rows have, and those of them that belong to one person."""
 
@@ -346,33 +350,41 @@ def _repeated_problems(
     counter: ContentCounter,
     privacy: PrivacySection,
 ) -> Iterator[Problem]:
-    """Columns that are released unchanged and equal a quasi-identifier, or have one value for each
-    of its values."""
+    """Columns that are released unchanged and equal a quasi-identifier, have one value for each of
+    its values, or are it in another form."""
     quasi = [c for c in columns if c.role is Role.QUASI_IDENTIFIER]
     for c in columns:
         if c.role is Role.QUASI_IDENTIFIER or privacy.names_unique(c.name):
             continue
-        own, n_present, n_values = sketches[c.id], sketches[c.id].n_present, sketches[c.id].n_values
-        rich, few = n_values > 0.5 * n_present, n_values <= MAX_HARMLESS_VALUES
         for q in quasi:
-            other = sketches[q.id]
-            if _alike(own.within(other.share).hashes, other.within(own.share).hashes):
-                n = counter.count_equal(c, q)
-                says = f"equals the quasi-identifier {q.name} in {n} rows"
-                repeats = n >= NEARLY_ALL * n_present
-            elif not (rich or few) and 0.8 <= n_values / max(1.0, other.n_values) <= 1.25:
-                n, n_other, n_pairs = counter.count_pairs(c, q, own.share)
-                n_all = round(n / own.share)
-                says = f"has one value for each of the quasi-identifier {q.name}, {n_all} in all"
-                repeats = NEARLY_ALL * n_pairs <= min(n, n_other)
-            else:
-                continue
-            if repeats:
+            if says := _tell_repetition(c, q, sketches, counter):
                 yield Problem(
                     f"column {c.name}",
                     f"{says}, and would be published unchanged; give it `role: drop`, or name it "
                     "under privacy.acknowledge_unique",
                 )
+
+
+def _tell_repetition(
+    c: Column, q: Column, sketches: Mapping[str, Sketch], counter: ContentCounter
+) -> str:
+    """How a column repeats a quasi-identifier; empty if it does not."""
+    own, other = sketches[c.id], sketches[q.id]
+    n_present, n_values = own.n_present, own.n_values
+    rich, few = n_values > 0.5 * n_present, n_values <= MAX_HARMLESS_VALUES
+    if _alike(own.within(other.share).hashes, other.within(own.share).hashes):
+        n = counter.count_equal(c, q)
+        if n >= NEARLY_ALL * n_present:
+            return f"equals the quasi-identifier {q.name} in {n} rows"
+    elif not (rich or few) and 0.8 <= n_values / max(1.0, other.n_values) <= 1.25:
+        n, n_other, n_pairs = counter.count_pairs(c, q, own.share)
+        if NEARLY_ALL * n_pairs <= min(n, n_other):
+            n_all = round(n / own.share)
+            return f"has one value for each of the quasi-identifier {q.name}, {n_all} in all"
+    # Combinations of insensitive columns with quasi-identifiers are counted elsewhere.
+    if c.role is not Role.INSENSITIVE and counter.is_form_of(c, q):
+        return f"is the quasi-identifier {q.name} in another form, in nearly all rows"
+    return ""
 
 
 def _alike(a: Ints, b: Ints) -> bool:

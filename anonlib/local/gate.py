@@ -5,7 +5,7 @@ that all values are compared, and nothing is an estimate.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
 
@@ -22,6 +22,7 @@ from anonlib.local.content_rules import (
     judge_columns,
     list_compared,
 )
+from anonlib.local.forms import choose_rows, is_form_of
 from anonlib.local.row_numbers import number_classes
 from anonlib.local.text_columns import TextColumn, to_text_columns
 from anonlib.table.schema import Column, Schema
@@ -72,11 +73,13 @@ class _TextCounter(ContentCounter):
         columns: By id: the columns as texts.
         table: All columns, by id.
         unit: Ids of the columns that identify a person.
+        samples: By id: some rows of columns, as far as they were asked for.
     """
 
     columns: Mapping[str, TextColumn]
     table: pa.Table
     unit: tuple[str, ...]
+    samples: dict[str, TextColumn] = field(default_factory=dict)
 
     def count_equal(self, column: Column, other: Column) -> int:
         return self.columns[column.id].count_equal(self.columns[other.id])
@@ -96,6 +99,15 @@ class _TextCounter(ContentCounter):
         self, pairs: Sequence[tuple[Column, Column]], sizes: Sequence[int]
     ) -> list[list[int]]:
         return [self.columns[c.id].count_parts(self.columns[p.id], sizes) for c, p in pairs]
+
+    def is_form_of(self, column: Column, quasi: Column) -> bool:
+        return is_form_of(self._sample(column.id), self._sample(quasi.id))
+
+    def _sample(self, id: str) -> TextColumn:
+        """Some rows of a column."""
+        if id not in self.samples:
+            self.samples[id] = self.columns[id].take(choose_rows(self.table.num_rows))
+        return self.samples[id]
 
     def count_alone(self, column: Column) -> tuple[int, int]:
         code = self.columns[column.id].code

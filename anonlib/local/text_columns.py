@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from anonlib.arrays import MISSING, Floats, Ints
 from anonlib.local.content_rules import WHOLE_NUMBER
+from anonlib.local.readings import list_readings
 from anonlib.text import fold_text
 
 #: By the length of its text: the hash that may have it.
@@ -68,6 +69,20 @@ class TextColumn:
         letters = _ASCII if joined.isascii() else set(joined)
         marks = [ord(c) for c in letters if c != "\n" and category(c)[0] not in "LN"]
         return joined.translate(dict.fromkeys(marks)).split("\n")
+
+    @cached_property
+    def readings(self) -> list[Floats]:
+        """The v values as numbers or days, in each way that fits (`list_readings`)."""
+        return list_readings(self.values, self.texts)
+
+    def take(self, rows: Ints) -> "TextColumn":
+        """The column of some rows, with their values only."""
+        place = self.place[rows]
+        used = np.unique(place[place != MISSING])
+        new = np.full(len(self.values) + 1, MISSING)
+        new[used] = np.arange(len(used))
+        values, texts = self.values.take(pa.array(used)), self.texts.take(pa.array(used))
+        return TextColumn(values, new[place], texts, self.number[used])
 
     def unique(self) -> tuple[Ints, Floats]:
         """int64[u]: the numbers of the texts, each once, ascending. float64[u]: the texts as

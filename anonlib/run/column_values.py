@@ -8,7 +8,7 @@ in each row. Hashes of texts are keyed: nobody can prepare values that a sketch 
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from itertools import pairwise
 
 import numpy as np
@@ -20,7 +20,8 @@ from pyspark.sql import functions as F
 
 from anonlib.arrays import MISSING, Floats, Ints
 from anonlib.errors import run_sanitized
-from anonlib.local.content_rules import ContentCounter, Sketch, bound_hashes
+from anonlib.local.content_rules import ContentCounter, Sketch, bound_hashes, list_compared
+from anonlib.local.forms import choose_rows, is_form_of
 from anonlib.local.text_columns import TextColumn, to_text_columns
 from anonlib.source import Source
 from anonlib.spark.values import arrow_type, spark_schema
@@ -262,10 +263,13 @@ class SourceCounter(ContentCounter):
     Attributes:
         source: The source.
         key: The key of hashes.
+        sample: Rows of the source in random order: its quasi-identifiers, sensitive columns and
+            target by id.
     """
 
     source: Source
     key: int = field(repr=False)
+    sample: pa.Table
 
     def count_equal(self, column: Column, other: Column) -> int:
         ids = (column.id, other.id)
@@ -290,6 +294,18 @@ class SourceCounter(ContentCounter):
         both = self._hash_texts(c, q).na.drop().where(F.col(c) <= F.lit(bound_hashes(share)))
         row = both.agg(*[F.count_distinct(*ids) for ids in ([c], [q], [c, q])]).collect()[0]
         return row[0], row[1], row[2]
+
+    def is_form_of(self, column: Column, quasi: Column) -> bool:
+        """It needs no pass."""
+        return is_form_of(self._samples[column.id], self._samples[quasi.id])
+
+    @cached_property
+    def _samples(self) -> dict[str, TextColumn]:
+        """By id: some rows of the sample."""
+        _, candidates = list_compared(self.source.schema)
+        ids = [c.id for c in candidates if c.id in self.sample.column_names]
+        rows = pa.array(choose_rows(self.sample.num_rows))
+        return read_texts(self.sample.select(ids).take(rows), ids, self.key)
 
     def count_alone(self, column: Column) -> tuple[int, int]:
         unit = [self.source.columns[id] for id in self.source.schema.unit]

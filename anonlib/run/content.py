@@ -69,6 +69,7 @@ def judge_content(
     source: Source,
     values: ColumnValues,
     key: int,
+    sample: pa.Table,
     privacy: PrivacySection,
     protected: frozenset[str],
 ) -> tuple[Content, list[Problem]]:
@@ -82,13 +83,14 @@ def judge_content(
         source: The source.
         values: What a pass over it found.
         key: The key of that pass.
+        sample: A random sample of the source's rows, by id.
         privacy: The section of the config that acknowledges columns.
         protected: Names of sensitive columns with a model. They may have many distinct values.
 
     Returns:
         The figures, and what is wrong.
     """
-    counter = SourceCounter(source, key)
+    counter = SourceCounter(source, key, sample)
     return judge_columns(source.schema, values.sketches, values.equal, counter, privacy, protected)
 
 

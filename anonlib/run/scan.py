@@ -180,7 +180,7 @@ def _scan_rows(
         raise ConfigError(problems)
     values, own = _values(source, config, prior_rows)
     named = frozenset(source.schema.by_id(id).name for id in source.schema.protected)
-    content, content_problems = judge_content(source, found, look.key, privacy, named)
+    content, content_problems = judge_content(source, found, look.key, sample, privacy, named)
     problems = [
         *infeasible(source, privacy, attributes, n_rows, rows, sample, values, own),
         *joint_problems(rows, source.schema, values, privacy, attributes),

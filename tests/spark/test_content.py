@@ -21,9 +21,12 @@ from anonlib.run.column_values import find_values
 from anonlib.run.content import complete_sketches, judge_content, plan_look
 from anonlib.source import open_source
 from tests.content_cases import (
+    FORMS,
     HARMLESS,
     MADE,
+    NO_FORMS,
     PUBLIC,
+    QUASI,
     SENSITIVE,
     SHOWS,
     N,
@@ -58,7 +61,7 @@ def judged(
     some = sample.toArrow().take(pa.array(np.random.default_rng(5).permutation(N)[:n_sampled]))
     look = plan_look(source.schema, N, some)
     found = complete_sketches(source, look, find_values(source, look), some)
-    _, problems = judge_content(source, found, look.key, config.privacy, protected)
+    _, problems = judge_content(source, found, look.key, some, config.privacy, protected)
     source.close()
     said: dict[str, list[str]] = {name: [] for name, *_ in cases}
     for problem in problems:
@@ -89,6 +92,16 @@ def test_what_shows_persons(spark: SparkSession, tmp_path: Path) -> None:
         assert "P-0" not in str(found)
         missed = [name for name, *_, said in cases if not any(said in t for t in found[name])]
         assert missed == []
+
+
+def test_forms_of_quasi_identifiers(spark: SparkSession, tmp_path: Path) -> None:
+    cases = [(name, x, SENSITIVE) for name, x, *_ in [*FORMS, *NO_FORMS]]
+    found = judged(spark, tmp_path, [*QUASI, *cases], with_models=False)
+    missed = [
+        name for name, _, quasi in FORMS if f"the quasi-identifier {quasi}" not in str(found[name])
+    ]
+    assert missed == []
+    assert [name for name, _ in NO_FORMS if "quasi-identifier" in str(found[name])] == []
 
 
 def test_few_values_of_many_rows(

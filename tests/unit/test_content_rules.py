@@ -61,6 +61,7 @@ class Counts(ContentCounter):
     pairs: tuple[int, int, int] | None = None
     made: Sequence[tuple[int, int]] | None = None
     alone: tuple[int, int] | None = None
+    form: bool = False
     shares: list[float] = field(default_factory=list)
 
     def count_equal(self, column: Column, other: Column) -> int:
@@ -82,6 +83,9 @@ class Counts(ContentCounter):
         assert self.made is not None
         shown = [sum(n for letters, n in self.made if letters >= size) for size in sizes]
         return [shown for _ in pairs]
+
+    def is_form_of(self, column: Column, quasi: Column) -> bool:
+        return self.form
 
     def count_alone(self, column: Column) -> tuple[int, int]:
         assert self.alone is not None
@@ -377,6 +381,16 @@ def test_codes_are_counted_in_the_share_of_the_sketch() -> None:
     counts = Counts(pairs=(50, 50, 50))
     assert says(f"{CODED}200 in all", x, counts, quasi=quasi)
     assert counts.shares == [0.25]
+
+
+def test_columns_that_are_a_quasi_identifier_in_another_form() -> None:
+    """A sample tells it, whatever the sketches have in common."""
+    says_so, counts = "is the quasi-identifier q in another form", Counts(form=True)
+    assert says(says_so, sketch(30), counts, quasi=sketch(100, first=2 * FAR))
+    assert says(says_so, sketch(2), counts, quasi=sketch(2, first=2 * FAR))
+    assert says(says_so, sketch(10), Counts(equal=949, form=True), quasi=sketch(10))
+    coded = Counts(pairs=(94, 96, 100), form=True)
+    assert says(says_so, sketch(100), coded, quasi=sketch(100, first=2 * FAR))
 
 
 # --- whose a row is

@@ -20,7 +20,19 @@ from anonlib.local import gate
 from anonlib.local.gate import find_disclosing_columns
 from anonlib.local.text_columns import to_text_columns
 from anonlib.table.schema import Column, Field, Role
-from tests.content_cases import HARMLESS, MADE, PUBLIC, SENSITIVE, SHOWS, N, config_of, table
+from tests.content_cases import (
+    FORMS,
+    HARMLESS,
+    MADE,
+    NO_FORMS,
+    PUBLIC,
+    QUASI,
+    SENSITIVE,
+    SHOWS,
+    N,
+    config_of,
+    table,
+)
 
 
 def judged(rows: pd.DataFrame | pa.Table, **changes: Any) -> dict[str, list[str]]:
@@ -84,6 +96,33 @@ def test_quasi_identifiers_made_of_an_identifier(name: str, recoder: str, shows:
 @pytest.mark.parametrize("harmless", HARMLESS, ids=[harmless[0] for harmless in HARMLESS])
 def test_what_chance_explains(harmless: tuple[str, Any, dict[str, Any]]) -> None:
     assert judged_cases([harmless]) == {harmless[0]: []}
+
+
+@pytest.mark.parametrize("form", FORMS, ids=[form[0] for form in FORMS])
+def test_a_quasi_identifier_in_another_form(form: tuple[str, Any, str]) -> None:
+    name, x, quasi = form
+    found = judged_cases([*QUASI, (name, x, SENSITIVE)])[name]
+    assert any(f"the quasi-identifier {quasi}" in text for text in found)
+
+
+@pytest.mark.parametrize("case", NO_FORMS, ids=[case[0] for case in NO_FORMS])
+def test_what_is_no_form_of_a_quasi_identifier(case: tuple[str, Any]) -> None:
+    name, x = case
+    found = judged_cases([*QUASI, (name, x, SENSITIVE)])[name]
+    assert not any("quasi-identifier" in text for text in found)
+
+
+def test_a_form_of_a_quasi_identifier_as_a_target_or_listed() -> None:
+    name, x, _ = next(form for form in FORMS if form[0] == "one more")
+    rows = table()
+    rows["q"] = QUASI[1][1](rows)
+    rows["x"] = x(rows.rename(columns={"q": "income"}))
+    roles = {"q": QUASI[1][2], "x": PUBLIC}
+    assert "q in another form" in str(judged(rows, attributes=roles)["x"]), name
+    listed = {"acknowledge_unique": ["x"]}
+    assert not judged(rows, attributes=roles, privacy=listed)["x"]
+    # Combinations of insensitive columns are counted elsewhere.
+    assert not judged(rows, attributes=roles | {"x": {"role": "insensitive"}})["x"]
 
 
 X = {"attributes": {"x": SENSITIVE}}
