@@ -43,12 +43,21 @@ FILLERS = (
     (0x115F, 0x1160),
     (0x17B4, 0x17B5),
     (0x180B, 0x180F),
+    (0x2065, 0x2065),
     (0x3164, 0x3164),
     (0xFE00, 0xFE0F),
     (0xFFA0, 0xFFA0),
+    (0xFFF0, 0xFFF8),
     (0xE0000, 0xE0FFF),
 )
 
+#: Signs that look like one of a keyboard, which editors put in its place: hyphens, short dashes and
+#: the minus; apostrophes; quotes.
+_SIGNS = str.maketrans(
+    dict.fromkeys("\u2010\u2011\u2012\u2013\u2212", "-")
+    | dict.fromkeys("\u02bc\u2018\u2019\u201b", "'")
+    | dict.fromkeys("\u201c\u201d", '"')
+)
 #: Blanks at the ends of a text; with the Braille pattern without a dot.
 _ENDS = re.compile(r"^[\s\u2800]+|[\s\u2800]+$")
 
@@ -113,14 +122,15 @@ def fold_text(text: str) -> str:
 
     Compatible characters are one (NFKC: full width, ligatures, composed and decomposed letters),
     case is folded, characters without a picture (format, control, fillers, selectors) are gone,
-    and blanks count once, between words only. Text of invisible characters is empty.
+    hyphens and short dashes are one, and so are quotes of a kind, and blanks count once, between
+    words only. Text of invisible characters is empty.
     """
     if text.isascii() and text.isprintable():
         return " ".join(text.lower().split())
     seen = text.translate(_VISIBLE)
     # Through upper case, as the JVM folds (dotless i): texts equal there must be equal here.
     folded = normalize("NFKC", normalize("NFKC", seen).upper().casefold())
-    return " ".join(folded.split())
+    return " ".join(folded.translate(_SIGNS).split())
 
 
 def show(text: str) -> str:

@@ -14,9 +14,12 @@ from anonlib.auditing.tokens import missing_values
 BLANKS = r"[\t-\r\x1c- \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\u2800]+"
 #: Invisible characters: format and control characters, fillers, joiners and selectors.
 INVISIBLE = (
-    r"[\p{Cf}\p{Cc}\u034f\u115f\u1160\u17b4\u17b5\u0890\u0891\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0"
-    r"\x{e0000}-\x{e0fff}]+"
+    r"[\p{Cf}\p{Cc}\u034f\u115f\u1160\u17b4\u17b5\u0890\u0891\u180b-\u180f\u2065\u3164\ufe00-\ufe0f"
+    r"\uffa0\ufff0-\ufff8\x{e0000}-\x{e0fff}]+"
 )
+#: Signs that look like a hyphen, an apostrophe or a quote, and what each of them counts as.
+SIGNS = "\u02bc\u2010\u2011\u2012\u2013\u2018\u2019\u201b\u201c\u201d\u2212"
+PLAIN_SIGNS = "'----'''\"\"-"
 #: Texts that need no normal form: printable ASCII, and the letters and signs of many languages that
 #: Unicode has as one character, that combine with no neighbour, and whose case is simple. ASCII is
 #: looked for first, since classes of many ranges are slow; nothing is tried twice (`*+`).
@@ -212,7 +215,8 @@ def _fold_plain(text: str) -> str:
 
 
 def _fold(text: Column) -> Column:
-    """Text as people see it: NFKC, folded case, nothing invisible, single blanks between words.
+    """Text as people see it: NFKC, folded case, nothing invisible, one hyphen and one sign for each
+    kind of quotes, single blanks between words.
 
     The column needs its own projection before it is grouped or aggregated (`_fold_any`).
     """
@@ -228,7 +232,8 @@ def _fold_any(text: Column) -> Column:
     seen = F.regexp_replace(F.regexp_replace(text, BLANKS, " "), INVISIBLE, "")
     folded = _icu("lang.UCharacter", "foldCase", F.upper(_icu("text.Normalizer", "compose", seen)))
     normal = _icu("text.Normalizer", "compose", folded)
-    return F.trim(F.regexp_replace(normal, " +", " "))
+    signs = F.translate(normal, SIGNS, PLAIN_SIGNS)
+    return F.trim(F.regexp_replace(signs, " +", " "))
 
 
 def _icu(name: str, method: str, text: Column) -> Column:
