@@ -5,6 +5,7 @@ import secrets
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -35,6 +36,7 @@ from anonlib.run.completion import complete_last, is_owed
 from anonlib.run.endings import finish, require_own_record, tell_published, waits
 from anonlib.run.evaluate import evaluate_published
 from anonlib.run.figure_table import table_of_figures
+from anonlib.run.manifest_reading import read_manifest
 from anonlib.run.obstacles import find_obstacles
 from anonlib.run.operator_limits import require_minimum_k
 from anonlib.run.owners import list_controllers
@@ -44,6 +46,7 @@ from anonlib.run.purge import is_registered
 from anonlib.run.result import CheckResult, ReleaseResult
 from anonlib.run.run_table import Accounting, keep_account, table_of_runs
 from anonlib.run.scan import Scan, scan
+from anonlib.run.shortfalls import find_shortfalls
 from anonlib.run.staged_audit import audit_published
 from anonlib.run.steps import Run
 from anonlib.source import Source, open_source
@@ -226,7 +229,9 @@ def audit_delta(
         reader = spark.read.format("delta")
         if version is not None:
             reader = reader.option("versionAsOf", version)
-        return audit_published(reader.load(table), config)
+        report = audit_published(reader.load(table), config)
+        manifest = read_manifest(spark, table, version)
+    return replace(report, shortfalls=find_shortfalls(config, manifest))
 
 
 def verify_delta(

@@ -142,6 +142,9 @@ class AuditReport:
         by_batch: Whether the classes of batches were counted apart, each when it was added. In the
             whole table classes of several batches may be one: there are at most `n_classes`, and
             each is at least as large as those of `sizes`.
+        premises: What the verdicts rest on, a line for each.
+        shortfalls: What the release promised and this audit did not ask. They fail nothing: who
+            audits may ask less on purpose.
     """
 
     n_rows: int
@@ -153,14 +156,24 @@ class AuditReport:
     lone: Mapping[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     by_batch: bool = False
+    premises: tuple[str, ...] = ()
+    shortfalls: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        word = "passed" if self.passed else "not passed"
-        verdicts = [f"{v.model} {'holds' if v.holds else 'fails'}" for v in self.verdicts]
+        uncounted = "can't be counted here"
+        word = "passed" if self.passed else uncounted if self.at_release else "not passed"
+        verdicts = [
+            f"{v.model} {'holds' if v.holds else uncounted if v.at_release else 'fails'}"
+            for v in self.verdicts
+        ]
+        n_less = len(self.shortfalls)
+        less = f"asks less than the release promised: {count_noun(n_less, 'shortfall')}"
         parts = [
             word,
             f"{count_noun(self.n_rows, 'row')} in {count_noun(self.n_classes, 'class', 'classes')}",
             *verdicts,
+            *([less] if n_less else []),
+            *self.premises,
         ]
         n = len(self.problems)
         problems = f"; {count_noun(n, 'problem')}" if n else ""
@@ -226,11 +239,14 @@ class AuditReport:
             "lone": dict(self.lone),
             "notes": list(self.notes),
             "by_batch": self.by_batch,
+            "premises": list(self.premises),
+            "shortfalls": list(self.shortfalls),
         }
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> "AuditReport":
-        """The inverse of `to_dict`. Raises KeyError, TypeError or ValueError for other content."""
+        """The inverse of `to_dict`. Raises KeyError, TypeError or ValueError for other content.
+        Records of earlier versions have neither premises nor shortfalls."""
         verdicts = [
             Verdict(**{**each, "worst": tuple(each["worst"])}) for each in content["verdicts"]
         ]
@@ -244,6 +260,8 @@ class AuditReport:
             lone=dict(content["lone"]),
             notes=tuple(content["notes"]),
             by_batch=content["by_batch"],
+            premises=tuple(content.get("premises", ())),
+            shortfalls=tuple(content.get("shortfalls", ())),
         )
 
 

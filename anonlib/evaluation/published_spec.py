@@ -1,5 +1,6 @@
 """What the audit demands of a published table."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from anonlib.auditing import AuditSpec
@@ -12,6 +13,7 @@ from anonlib.config.resolve import (
     read_protected_hierarchies,
 )
 from anonlib.table.schema import Role
+from anonlib.text import printable
 
 CONTROLLERS = (
     "the table does not tell whose a row is: that the rows of each data controller hold the "
@@ -61,6 +63,37 @@ def make_auditable_spec(config: Config) -> AuditSpec:
         return spec
     again = bool(config.unit) or config.release.acknowledge_returning
     return replace(spec, persons="token", token=named, unique=None if again else named)
+
+
+def list_premises(config: Config) -> tuple[str, ...]:
+    """What the verdicts of an audit by this config rest on: which columns make classes, how persons
+    are counted, and what is not counted since it is acknowledged."""
+    spec = make_auditable_spec(config)
+    acknowledged = [
+        name
+        for name, attribute in config.attributes.items()
+        if attribute.role is Role.INSENSITIVE and config.privacy.acknowledges_unique(name)
+    ]
+    return (
+        f"quasi-identifiers: {_list_names(spec.quasi_identifiers)}",
+        f"persons: {_describe_persons(config, spec)}",
+        f"rare combinations acknowledged, so not counted: {_list_names(acknowledged)}",
+    )
+
+
+def _describe_persons(config: Config, spec: AuditSpec) -> str:
+    person = config.one_row_per_person
+    if spec.token is not None:
+        return f"counted by the pseudonym {printable(spec.token)}"
+    if config.unit:
+        return f"not counted, the table does not tell them by {_list_names(config.unit)}"
+    if isinstance(person, str):
+        return f"each row is one; {printable(person)} was to be checked when the table was released"
+    return "each row is one, as the config declares"
+
+
+def _list_names(names: Iterable[str]) -> str:
+    return ", ".join(map(printable, names)) or "none"
 
 
 def counts_persons(config: Config) -> bool:

@@ -38,7 +38,7 @@ from anonlib.errors import (
     without_cause,
 )
 from anonlib.evaluation import Evaluation, require_gates_of_releases
-from anonlib.evaluation.published_spec import CONTROLLERS, make_auditable_spec
+from anonlib.evaluation.published_spec import CONTROLLERS, list_premises, make_auditable_spec
 from anonlib.in_hand.proof import audit_release, require_harmless
 from anonlib.local.arguments import (
     Arguments,
@@ -445,7 +445,9 @@ def audit(
         version: The version of a Delta table; the latest by default.
 
     Returns:
-        A verdict for each model, and what is wrong with the columns.
+        A verdict for each model, what is wrong with the columns, and what the verdicts rest on. Of
+        a Delta table that anonlib has published also `shortfalls`: what the release promised and
+        the config does not ask.
 
     Raises:
         ConfigError: The config is not valid.
@@ -474,7 +476,7 @@ def audit(
     report = audit_in_memory(to_arrow_with_index(data), make_auditable_spec(chosen))
     notes = [CONTROLLERS] if chosen.partition.controller else []
     notes += [INDEX] if list_index(data) else []
-    return replace(report, notes=tuple(notes))
+    return replace(report, notes=tuple(notes), premises=list_premises(chosen))
 
 
 def evaluate(

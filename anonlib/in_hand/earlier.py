@@ -35,7 +35,7 @@ def evaluate_tables(
 ) -> ReleaseResult:
     """Audits and measures a release in hand, as `anonlib.evaluate` says."""
     from anonlib.auditing.in_memory import audit_in_memory
-    from anonlib.evaluation.published_spec import CONTROLLERS, make_auditable_spec
+    from anonlib.evaluation.published_spec import CONTROLLERS, list_premises, make_auditable_spec
 
     config = add_usual_measures(config_in_hand(config, in_memory=True))
     for name, table in (("released", released), ("source", source)):
@@ -57,8 +57,8 @@ def evaluate_tables(
     table = _as_released(given, rows.schema)
     with progress.stage("audit"):
         report = audit_in_memory(given, make_auditable_spec(config))
-        if config.partition.controller is not None:
-            report = replace(report, notes=(CONTROLLERS,))
+        notes = (CONTROLLERS,) if config.partition.controller is not None else ()
+        report = replace(report, notes=notes, premises=list_premises(config))
     return _measure(config, rows, table, report, progress)
 
 

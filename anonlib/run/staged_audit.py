@@ -14,7 +14,7 @@ from anonlib.config.model import Config, PrivacySection
 from anonlib.config.policies.judgement import RuleVerdict, require_rules
 from anonlib.config.resolve import with_names
 from anonlib.errors import AuditError
-from anonlib.evaluation.published_spec import CONTROLLERS, make_auditable_spec
+from anonlib.evaluation.published_spec import CONTROLLERS, list_premises, make_auditable_spec
 from anonlib.run.past import require_whole
 from anonlib.run.plan import Outcome, Plan
 from anonlib.run.scan import Scan
@@ -29,7 +29,8 @@ def audit_published(table: DataFrame, config: Config) -> AuditReport:
     different controllers can't be separated.
     """
     report = auditing.audit_table(table, make_auditable_spec(config))
-    return replace(report, notes=(CONTROLLERS,)) if config.partition.controller else report
+    notes = (CONTROLLERS,) if config.partition.controller else ()
+    return replace(report, notes=notes, premises=list_premises(config))
 
 
 def audit_staged(

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+import yaml
 from pyspark.sql import SparkSession
 
 import anonlib
@@ -195,3 +196,31 @@ def test_columns_whose_names_were_exchanged(spark: SparkSession, tmp_path: Path)
         wrong = states(anonlib.verify(page, table, **given))["contradicted"]
         assert "rows and values of the table" in wrong
     forget(spark, table)
+
+
+def test_an_audit_that_asks_less_than_the_release_promised(
+    certified: Certified, shell: Shell
+) -> None:
+    """The manifest tells: a note that can't be overlooked, and no failure."""
+    report = anonlib.audit(certified.table, certified.config)
+    assert (report.passed, report.shortfalls) == (True, ())
+    assert report.premises[0] == "quasi-identifiers: wage, city"
+    config = yaml.safe_load(Path(certified.config).read_text())
+    weaker = {
+        **config,
+        "one_row_per_person": True,
+        "attributes": {**config["attributes"], "city": {"role": "insensitive"}},
+        "privacy": {"models": [{"type": "k_anonymity", "k": 2}], "acknowledge_unique": ["city"]},
+    }
+    del weaker["policy"], weaker["context"]
+    path = Path(certified.config).parent / "weaker.yaml"
+    path.write_text(yaml.safe_dump(weaker))
+    report = anonlib.audit(certified.table, str(path))
+    assert report.passed
+    assert report.premises[-1] == "rare combinations acknowledged, so not counted: city"
+    begins = ["column city was", "persons were checked", "k_anonymity k=3 was", "l_diversity l=2"]
+    found = zip(report.shortfalls, begins, strict=True)
+    assert all(text.startswith(begin) for text, begin in found)
+    said = shell("audit", certified.table, "--conf", str(path), "--format", "junit")
+    assert (said.code, 'skipped="1"' in said.out) == (0, True), said
+    assert anonlib.audit(certified.table, str(path), version=0).shortfalls == report.shortfalls

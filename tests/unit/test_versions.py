@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from anonlib.errors import BusyError
+from anonlib.run.manifest_reading import choose_manifest
 from anonlib.run.publish import APP, RETENTION, Commit, Target, mark_purge
-from anonlib.run.testimony import choose_manifest
 from tests.unit import test_target
 from tests.unit.test_target import ROOT, Log, Snapshot, Store, history, target
 

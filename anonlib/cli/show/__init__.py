@@ -122,6 +122,9 @@ def print_audit(report: "AuditReport", table: str, to: Console | None = None) ->
     word, style = ("passed", "bold green") if report.passed else ("failed", "bold red")
     if report.at_release:
         word, style = "can't be counted here: audited at release", "bold yellow"
+    if report.shortfalls:
+        word += ", and it asks less than the release promised"
+        style = "bold yellow" if report.passed else style
     to.print(Text.assemble("Audit of ", printable(table), ": ", (word, style)), soft_wrap=True)
     to.print()
     counted = report.n_classes or not report.n_rows  # else columns are absent or broken
@@ -138,7 +141,9 @@ def print_audit(report: "AuditReport", table: str, to: Console | None = None) ->
         f"{printable(verdict.model)}: {printable(verdict.note)}" for verdict in report.verdicts
     ]
     notes = [note for note, verdict in zip(notes, report.verdicts, strict=True) if verdict.note]
+    bullets(to, "premises", report.premises)
     bullets(to, "notes", [*notes, *lone_notes(report), *report.notes])
+    bullets(to, "promised by the release, not asked by this audit", report.shortfalls)
     bullets(to, "problems", [printable(str(problem)) for problem in report.problems])
 
 

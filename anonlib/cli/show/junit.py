@@ -30,7 +30,8 @@ class TestCase:
 
 
 def audit_cases(report: "AuditReport") -> Iterator[TestCase]:
-    """A case for each privacy model, and one for the columns."""
+    """A case for each privacy model, one for the columns, and where the report has them one with
+    the premises, and one, skipped, with what the release promised and the audit did not ask."""
     for verdict in report.verdicts:
         state: Literal["passed", "failed", "skipped"] = "passed" if verdict.holds else "failed"
         state = "skipped" if verdict.at_release else state
@@ -38,6 +39,10 @@ def audit_cases(report: "AuditReport") -> Iterator[TestCase]:
     sound = not report.problems and bool(report.verdicts)
     problems = "; ".join(map(str, report.problems))
     yield TestCase("columns", "passed" if sound else "failed", problems)
+    if report.premises:
+        yield TestCase("premises", "passed", "; ".join(report.premises))
+    if report.shortfalls:
+        yield TestCase("what the release promised", "skipped", "; ".join(report.shortfalls))
 
 
 def _describe_verdict(verdict: "Verdict") -> str:

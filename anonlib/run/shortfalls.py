@@ -1,0 +1,106 @@
+"""What a release promised of its table, and the config of an audit does not ask."""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from anonlib import registry
+from anonlib.auditing.verdicts import JOINT
+from anonlib.config.model import Config
+from anonlib.config.resolve import bind_models
+from anonlib.errors import ConfigError
+from anonlib.privacy import PrivacyModel
+from anonlib.table.schema import Role
+from anonlib.text import printable
+
+#: By how the persons of a config are known: how its manifest begins to say it.
+_PERSONS = {
+    "counted by unit": "counted by unit",
+    "declared to have one row each": "one row per person: declared",
+    "checked to have one row each": "one row per person",
+}
+
+
+def find_shortfalls(config: Config, manifest: Mapping[str, Any]) -> tuple[str, ...]:
+    """What a manifest promises and a config does not ask, by the rule of `Promise.weaknesses`, as
+    far as it is public: roles and forms of columns, persons, and models.
+
+    Args:
+        config: The config of the audit.
+        manifest: The public manifest of the table; empty if there is none.
+
+    Returns:
+        A text for each; none if the config asks as much.
+    """
+    if not manifest:
+        return ()
+    try:
+        return (
+            *_find_columns(config, manifest["columns"]),
+            *_find_persons(config, manifest["persons"]),
+            *_find_models(config, [verdict["model"] for verdict in manifest["verdicts"]]),
+        )
+    except (KeyError, TypeError, AttributeError, ValueError):
+        return ("what the release promised is unknown: the manifest beside the table is damaged",)
+
+
+def _find_columns(config: Config, columns: list[Mapping[str, Any]]) -> Iterator[str]:
+    before = {each["name"]: _describe(each["role"], each.get("form")) for each in columns}
+    now = {}
+    for name, attribute in config.attributes.items():
+        if attribute.pseudonym or attribute.role not in (Role.DROP, Role.IDENTIFIER):
+            recoder = config.recode.of(name, attribute.scale) if attribute.scale else None
+            now[name] = _describe(
+                str(attribute.role), None if recoder is None else recoder.releases
+            )
+    for name in sorted(before.keys() | now.keys()):
+        was, asked = (each.get(name, "not released") for each in (before, now))
+        if was != asked:
+            yield f"column {printable(name)} was published as {was}, and is audited as {asked}"
+
+
+def _describe(role: str, form: str | None) -> str:
+    words = role.replace("_", "-")
+    return f"{words} of form {form}" if form and role == "quasi_identifier" else words
+
+
+def _find_persons(config: Config, persons: str) -> Iterator[str]:
+    was = next((words for words, begin in _PERSONS.items() if persons.startswith(begin)), "")
+    if config.unit:
+        now = "counted by unit"
+    else:
+        declared = config.one_row_per_person is True
+        now = f"{'declared' if declared else 'checked'} to have one row each"
+    if now != was and not (was.startswith("declared") and now.startswith("checked")):
+        yield f"persons were {was or 'counted in another way'}, and the audit takes them as {now}"
+
+
+def _find_models(config: Config, labels: list[str]) -> Iterator[str]:
+    own = bind_models(config.privacy.models, config.attributes)
+    same = {registry.build("audit", registry.spec(model)).label for model in own}
+    # Those of controllers and of files can't be counted in the table: the report says so.
+    for label in (each for each in labels if not each.startswith("each ")):
+        joint = label.endswith(JOINT)
+        name = label.removesuffix(JOINT)
+        model = _read_label(name)
+        implied = name in same or (model is not None and any(each.implies(model) for each in own))
+        if not implied or (joint and not config.privacy.joint):
+            yield f"{printable(label)} was promised, and no model of this config implies it"
+
+
+def _read_label(label: str) -> PrivacyModel | None:
+    """The model that a label of the audit names, as `AuditModel.label`; None if it can't be told,
+    as where a column has a name like a parameter."""
+    type, _, rest = label.partition(" ")
+    plugins = registry.plugins("privacy model")
+    if type not in plugins:
+        return None
+    parts = re.split(rf"(?:^| )({'|'.join(plugins[type].model_fields)})=", rest)[1:]
+    parameters = dict(zip(parts[::2], parts[1::2], strict=True))
+    if len(parameters) < len(parts) // 2:
+        return None
+    try:
+        found = registry.build("privacy model", {"type": type, **parameters})
+    except ConfigError:
+        return None
+    return found if isinstance(found, PrivacyModel) else None
