@@ -9,6 +9,7 @@ from anonlib.auditing.models import AuditModel
 from anonlib.auditing.report import AuditReport, AuditSpec, Verdict
 from anonlib.auditing.rules import (
     lone,
+    order_problems,
     protected_columns,
     pseudonym_problems,
     schema_problems,
@@ -45,6 +46,7 @@ def audit_table(df: "DataFrame", spec: AuditSpec, whole: "DataFrame | None" = No
     - One for columns of shares.
     - Two for insensitive columns.
     - Two for pseudonyms.
+    - One for each column of sets, grouped by it.
 
     Args:
         df: The table.
@@ -82,6 +84,7 @@ def audit_parts(
     needed = {*spec.quasi_identifiers, *protected, *token_columns(spec)}
     if not {*spec.pseudonyms} & broken:
         problems += pseudonym_problems(df, spec)
+    problems += order_problems(df, spec, broken)
     if needed & broken:
         state = insensitive_state(spec, checked=False)
         n_rows = df.count()

@@ -1,7 +1,7 @@
 """The audit of a table in memory: the same checks and models as in Spark, over counts by Arrow."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -27,6 +27,7 @@ from anonlib.auditing.models import AuditModel, UnverifiableError, can_measure
 from anonlib.auditing.report import AuditReport, AuditSpec, Verdict
 from anonlib.auditing.rules import (
     HASH,
+    SEVERAL_ORDERS,
     ColumnKind,
     no_pseudonym,
     protected_columns,
@@ -72,6 +73,7 @@ def audit_in_memory(table: pa.Table, spec: AuditSpec, *, exact_sizes: bool = Fal
     protected = protected_columns(spec, models)
     if not {*spec.pseudonyms} & broken:
         problems += _pseudonym_problems(table, spec)
+    problems += _order_problems(table, spec, broken)
     if {*spec.quasi_identifiers, *protected, *token_columns(spec)} & broken:
         state = insensitive_state(spec, checked=False)
         found = sort_problems(problems, table.num_rows)
@@ -121,14 +123,23 @@ def _pseudonym_problems(table: pa.Table, spec: AuditSpec) -> list[Problem]:
     """Problems with the values of pseudonyms, whose columns are there and text."""
     problems = []
     for name in spec.pseudonyms:
-        texts = table.column(name).cast(pa.large_string())
-        is_one = pc.match_substring_regex(texts, f"{HASH}$")
-        n_strange = pc.sum(pc.invert(is_one), min_count=0).as_py()
+        numbers = number_keys(table.column(name))
+        n_missing, *n_rows = np.bincount(numbers.of_row, minlength=numbers.size).tolist()
+        is_one = pc.match_substring_regex(numbers.values, f"{HASH}$").to_pylist()
+        n_strange = sum(n for n, own in zip(n_rows, is_one, strict=True) if not own)
         problems += [no_pseudonym(name, n_strange)] if n_strange else []
         if name == spec.unique:
-            n_missing = texts.null_count
-            n_again = len(texts) - n_missing - pc.count_distinct(texts, mode="only_valid").as_py()
-            problems += repeat_problems(name, n_missing, n_again)
+            problems += repeat_problems(name, n_missing, sum(n_rows) - len(n_rows))
+    return problems
+
+
+def _order_problems(table: pa.Table, spec: AuditSpec, broken: Set[str]) -> list[Problem]:
+    """The sets of which equal ones are in several orders."""
+    problems = []
+    for name in (name for name in spec.sets if name not in broken):
+        column = table.column(name)
+        if number_keys(column).size > number_keys(column, is_set=True).size:
+            problems.append(Problem(name, SEVERAL_ORDERS))
     return problems
 
 

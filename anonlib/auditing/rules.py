@@ -2,7 +2,7 @@
 released shares reveal."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -53,6 +53,10 @@ def _alone(key: str, steps: int | None) -> "Column":
     return F.size(F.filter(key, one))
 
 
+SEVERAL_ORDERS = (
+    "equal sets are in several orders, which readers can see: it tells apart rows of a class; sort "
+    "the elements of every set"
+)
 #: How a pseudonym begins, and that is all of it.
 HASH = "^[0-9a-f]{64}"
 #: The type of released shares.
@@ -89,6 +93,28 @@ def pseudonym_problems(df: "DataFrame", spec: AuditSpec) -> list[Problem]:
         totals = (F.count("*"), F.count(column), F.count_distinct(column))
         n_rows, n_there, n_persons = plain.agg(*totals).collect()[0]
         problems += repeat_problems(spec.unique, n_rows - n_there, n_there - n_persons)
+    return problems
+
+
+def order_problems(df: "DataFrame", spec: AuditSpec, broken: Set[str]) -> list[Problem]:
+    """The sets of which equal ones are in several orders. Costs a grouping for each column."""
+    from pyspark.sql import functions as F
+
+    from anonlib.auditing.canonical import canonical_key
+
+    if not spec.sets:
+        return []
+    plain = df.toDF(*[f"c{i}" for i in range(len(df.columns))])
+    problems = []
+    for i, field in enumerate(df.schema.fields):
+        if field.name not in spec.sets or field.name in broken:
+            continue
+        shown = canonical_key(F.col(f"c{i}"), field.dataType)
+        same = canonical_key(F.col(f"c{i}"), field.dataType, is_set=True)
+        by_set = plain.select(same.alias("same"), shown.alias("shown")).groupBy("same")
+        several = by_set.agg(F.min("shown").alias("one"), F.max("shown").alias("other"))
+        if not several.where("one != other").isEmpty():
+            problems.append(Problem(field.name, SEVERAL_ORDERS))
     return problems
 
 

@@ -24,7 +24,7 @@ from anonlib.privacy.l_diversity import LDiversity
 from anonlib.privacy.p_sensitive import PSensitive
 from anonlib.privacy.t_closeness import TCloseness
 from tests.spark.test_audit_oracle import QUASI, SCHEMA, SENSITIVE, TOKENS, make_rows
-from tests.unit.test_audit_in_memory import NAMED, PERSONS
+from tests.unit.test_audit_in_memory import NAMED, PERSONS, SETS
 
 pytestmark = pytest.mark.spark
 
@@ -224,6 +224,13 @@ def test_the_person_column_of_a_table(
     table = spark.createDataFrame(rows, "q string, p string")
     report = assert_same(table, make_auditable_spec(parse(NAMED)))
     assert (report.smallest_class, report.passed) == (smallest, not text)
+
+
+def test_equal_sets_in_several_orders(spark: SparkSession) -> None:
+    spec = AuditSpec(("q",), ("q",), (KAnonymity(k=2),), sets=("q",))
+    for sets, tells in SETS:
+        table = spark.createDataFrame([(each,) for each in sets], "q array<string>")
+        assert bool(assert_same(table, spec).problems) == tells
 
 
 def test_no_rows(spark: SparkSession) -> None:

@@ -721,3 +721,22 @@ def test_persons_who_may_return() -> None:
     persons = [key_of(0), key_of(1), key_of(0), key_of(0)]
     found = anonlib.audit(pa.table({"q": [*"aaaa"], "p": persons}), config)
     assert (found.passed, found.smallest_class) == (True, 2)
+
+
+#: Sets of one class, and whether their order tells rows apart.
+SETS: list[tuple[list[Any], bool]] = [
+    ([["a", "b"]] * 4, False),
+    ([["b", "a"]] * 4, False),  # by an order of the column
+    ([["a", "b"]] * 3 + [["b", "a"]], True),
+    ([["a", None]] * 2 + [[None, "a"]] * 2, True),
+    ([None, None, [], []], False),
+    ([["a", "a", "b"]] * 2 + [["a", "b", "a"]] * 2, True),
+]
+
+
+@pytest.mark.parametrize(("sets", "tells"), SETS)
+def test_equal_sets_in_several_orders(sets: list[Any], tells: bool) -> None:
+    """They are one class, and readers can see the order."""
+    found = audit({"q": pa.array(sets, pa.list_(pa.string()))}, K2, sets=("q",))
+    assert [problem.where for problem in found.problems] == ["q"] * tells
+    assert found.n_classes == (1 if sets[0] else 2)
