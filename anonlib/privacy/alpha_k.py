@@ -35,7 +35,7 @@ class AlphaK(PrivacyModel):
     def min_values(self) -> int:
         # The smallest whole m with 1 / m <= alpha, in floating point as in `holds`.
         m = max(1, floor(1 / self.alpha))
-        return m if self.alpha * m >= 1 else m + 1
+        return m if 1 / m <= self.alpha else m + 1
 
     def implies(self, other: PrivacyModel) -> bool:
         if not isinstance(other, AlphaK):
@@ -47,4 +47,5 @@ class AlphaK(PrivacyModel):
         largest = np.zeros(m, np.int64)
         np.maximum.at(largest, counts.cell, counts.count)
         known = count_known(counts, m)
-        return (known > 0) & (largest <= self.alpha * known)
+        # One division, rounded as the audit's is: both say the same of a share that is just alpha.
+        return (known > 0) & (largest / np.maximum(known, 1) <= self.alpha)

@@ -308,9 +308,10 @@ def test_a_model_that_says_so_is_taken() -> None:
         (AlphaK(alpha=1.0, attribute="s"), ("s", "counts", False, False, False, 1, 1, 1)),
         (AlphaK(alpha=0.5, attribute="s"), ("s", "counts", False, False, False, 1, 2, 2)),
         (AlphaK(alpha=0.4, attribute="s"), ("s", "counts", False, False, False, 1, 3, 3)),
-        # 1 / 0.1 is 10, and 10 * 0.1 is 1 in floating point; 49 * (1 / 49) is less.
+        # As shares: 1 of 49 is just alpha, although 49 * (1 / 49) is less than 1 in floating point.
         (AlphaK(alpha=0.1, attribute="s"), ("s", "counts", False, False, False, 1, 10, 10)),
-        (AlphaK(alpha=1 / 49, attribute="s"), ("s", "counts", False, False, False, 1, 50, 50)),
+        (AlphaK(alpha=1 / 49, attribute="s"), ("s", "counts", False, False, False, 1, 49, 49)),
+        (AlphaK(alpha=0.3333333333, attribute="s"), ("s", "counts", False, False, False, 1, 4, 4)),
         (BetaLikeness(beta=1.0, attribute="s"), ("s", "counts", True, False, False, 1, 0, 1)),
         (DeltaDisclosure(delta=1.0, attribute="s"), ("s", "counts", True, False, False, 1, 0, 1)),
         (TCloseness(t=0.2, attribute="s"), ("s", "counts", True, False, False, 1, 0, 1)),

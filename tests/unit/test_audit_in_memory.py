@@ -27,7 +27,7 @@ from anonlib.auditing.models.k_anonymity import KAnonymityAudit
 from anonlib.auditing.report import list_worst
 from anonlib.hierarchy import Hierarchy
 from anonlib.hierarchy.files import parse_csv
-from anonlib.privacy import PrivacyModel
+from anonlib.privacy import CellCounts, PrivacyModel, SparseCounts
 from anonlib.privacy.alpha_k import AlphaK
 from anonlib.privacy.beta_likeness import BetaLikeness
 from anonlib.privacy.delta_disclosure import DeltaDisclosure
@@ -740,3 +740,22 @@ def test_equal_sets_in_several_orders(sets: list[Any], tells: bool) -> None:
     found = audit({"q": pa.array(sets, pa.list_(pa.string()))}, K2, sets=("q",))
     assert [problem.where for problem in found.problems] == ["q"] * tells
     assert found.n_classes == (1 if sets[0] else 2)
+
+
+def test_a_share_is_compared_as_it_is() -> None:
+    """No share above alpha holds, each that is alpha does, and kernels say the same."""
+    rows = {"q": ["a"] * 3, "s": ["x", "y", "z"]}
+    for alpha, holds in ((0.3333333333, False), (1 / 3, True)):
+        (verdict,) = audit(rows, AlphaK(alpha=alpha, attribute="s")).verdicts
+        assert verdict.holds == holds
+    place = np.zeros(2, np.int64)
+    for known in range(2, 80):
+        for largest in range((known + 1) // 2, known):
+            counts = SparseCounts(place, np.array([0, 1]), np.array([largest, known - largest]))
+            n = np.array([known])
+            for alpha in (largest / known, math.nextafter(largest / known, 0)):
+                model = AlphaK(alpha=alpha, attribute="s")
+                own = registry.build("audit", registry.spec(model))
+                holds = alpha == largest / known
+                assert own.holds(np.array([largest]) / n) == [holds]
+                assert model.holds(CellCounts(n, n, {"s": counts})) == [holds]

@@ -11,7 +11,8 @@ from anonlib.auditing.view import View
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-#: The largest rounding error of logarithms and of sums of shares.
+#: The largest rounding error of logarithms, of sums of shares, and of quotients of shares, which
+#: kernels and the audit round in other steps.
 TOLERANCE = 1e-9
 
 

@@ -1,6 +1,6 @@
 """(alpha, k)-anonymity of a released table."""
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import Field
 
@@ -23,6 +23,10 @@ class AlphaKAudit(SharesAudit):
     @property
     def required(self) -> float:
         return self.alpha
+
+    def holds(self, value: Any) -> Any:
+        # A share is one division, which rounds to the nearest number, as reading alpha does.
+        return value <= self.alpha
 
     def exact(self, view: View, rows: "DataFrame") -> "DataFrame":
         from pyspark.sql import functions as F

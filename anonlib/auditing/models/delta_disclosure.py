@@ -26,6 +26,7 @@ class DeltaDisclosureAudit(SharesAudit):
         return self.delta
 
     def holds(self, value: Any) -> Any:
+        # A logarithm that is just delta can't be told from one that does not reach it.
         return value < self.delta + TOLERANCE
 
     def exact(self, view: View, rows: "DataFrame") -> "DataFrame":
