@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterator
 from math import ceil
 
-from anonlib.arrays import Ints
+from anonlib.arrays import Ints, count_share
 from anonlib.config.model import MOST_SAMPLED, Config, PartitionSection
 from anonlib.errors import ConfigError, Problem
 from anonlib.partition.chain import FILL
@@ -41,6 +41,23 @@ def size_sample(partition: PartitionSection, n_rows: int) -> int:
     """The most rows of the sample of a table of n_rows rows."""
     usual = max(USUAL_SAMPLE, _least_sample(partition, n_rows))
     return partition.sample_rows or min(usual, MOST_SAMPLED)
+
+
+def find_void_gates(config: Config, n_rows: int) -> Iterator[Problem]:
+    """The gates that no release of so many rows passes, since it has no such figure.
+
+    n_rows: The rows of the table.
+    """
+    evaluate = config.evaluate
+    measures = {} if evaluate is None else {each.type: each for each in evaluate.measures}
+    most = count_share(config.privacy.suppression_limit, n_rows)
+    n_persons = 0 if config.unit else n_rows - most
+    for i, gate in enumerate(config.gates):
+        measure, _, figure = gate.figure.partition(".")
+        if measure in measures and (
+            why := measures[measure].explain_size(figure, n_rows, n_persons)
+        ):
+            yield Problem(f"gates.{i}.figure", f"no release passes: {measure} {why}")
 
 
 def find_thin(partition: PartitionSection, n_rows: int) -> Iterator[Problem]:

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from anonlib.arrays import MISSING, Bools, Codes, Ints
 from anonlib.config.model import Config
 from anonlib.errors import Problem
-from anonlib.local.limits import find_thin
+from anonlib.local.limits import find_thin, find_void_gates
 from anonlib.local.protected import list_values
 from anonlib.local.refusals import (
     MAX_COMBINATIONS,
@@ -50,7 +50,11 @@ def find_problems(table: pa.Table, schema: Schema, config: Config) -> list[Probl
     """
     if table.num_rows == 0:
         return [refuse_no_rows()]
-    unfit = [*find_thin(config.partition, table.num_rows), *_infinite_problems(table, schema)]
+    unfit = [
+        *find_thin(config.partition, table.num_rows),
+        *find_void_gates(config, table.num_rows),
+        *_infinite_problems(table, schema),
+    ]
     if unfit:
         return unfit
     person = person_codes([table.column(id).combine_chunks() for id in schema.unit])

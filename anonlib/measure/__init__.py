@@ -4,10 +4,10 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeAlias
 
 from anonlib.registry import Plugin
-from anonlib.table.schema import Role
+from anonlib.table.schema import Role, Scale
 
 if TYPE_CHECKING:
     from anonlib.measure.case import Case
@@ -85,6 +85,20 @@ class Findings:
     series: tuple[Series, ...] = ()
 
 
+class DeclaredColumn(NamedTuple):
+    """A released column, as far as a config alone tells of it.
+
+    Attributes:
+        role: Its role.
+        scale: Its scale; None if the config gives none.
+        is_secret: Whether it is sensitive, or a target that is not public or has its own model.
+    """
+
+    role: Role
+    scale: Scale | None
+    is_secret: bool
+
+
 class Measure(Plugin):
     """Compares a release with its source, or attacks it.
 
@@ -116,6 +130,36 @@ class Measure(Plugin):
                 "says what it means"
             )
 
+    def list_subjects(
+        self, figure: str, columns: Mapping[str, DeclaredColumn]
+    ) -> Sequence[str] | None:
+        """What a figure may be about in releases of a config: names of `Figure.of`, none if it is
+        about the whole table. None where a config alone does not tell.
+
+        Args:
+            figure: The name of the figure.
+            columns: The released columns by name, without pseudonyms.
+        """
+        if self.subjects == "own":
+            return None
+        return [*columns] if self.subjects == "columns" else []
+
+    def explain_absence(self, figure: str, columns: Mapping[str, DeclaredColumn]) -> str:
+        """Why no release of a config has a value of a figure; empty if one may have it."""
+        if self.subjects == "columns" and not self.list_subjects(figure, columns):
+            return "no released column has this figure"
+        return ""
+
+    def explain_size(self, figure: str, n_rows: int, n_persons: int) -> str:
+        """Why no release of a table has a value of a figure; empty if one may have it.
+
+        Args:
+            figure: The name of the figure.
+            n_rows: The rows of the table.
+            n_persons: The fewest persons of a release; 0 if they are not known.
+        """
+        return ""
+
     def nothing(self, note: str, subjects: Sequence[str] = ("",)) -> "Findings":
         """All figures without a value. note: why."""
         return Findings(tuple(Figure(n, None, of, note) for of in subjects for n in self.names))
@@ -124,6 +168,11 @@ class Measure(Plugin):
     def held_out(self) -> float:
         """The share of persons whose released rows it holds out (`Case.parts`); 0 for none."""
         return 0.0
+
+    @property
+    def names_by(self) -> str:
+        """The parameter that names columns."""
+        return "columns"
 
     @property
     def named_columns(self) -> Mapping[str, tuple[Role, ...]]:

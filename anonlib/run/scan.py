@@ -20,7 +20,7 @@ from anonlib.config.model import Config
 from anonlib.config.resolve import bind_models
 from anonlib.errors import ConfigError, InfeasibleError, InputError, Problem
 from anonlib.local.content_rules import Content
-from anonlib.local.limits import find_thin, size_sample
+from anonlib.local.limits import find_thin, find_void_gates, size_sample
 from anonlib.local.protected import find_counted_columns
 from anonlib.local.refusals import (
     MAX_VALUES,
@@ -114,6 +114,7 @@ def scan(source: Source, config: Config, prior_rows: DataFrame | None = None) ->
             *_problems(source, figures),
             *_unfit(source, config.release.partition_by),
             *find_thin(config.partition, figures["n"]),
+            *find_void_gates(config, figures["n"]),
         ]
         if figures["n"] == 0:
             raise ConfigError(problems)

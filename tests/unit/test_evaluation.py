@@ -2,13 +2,15 @@
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import pandas as pd
 import pytest
 
 import anonlib
 from anonlib import pipeline, registry
 from anonlib.config.model import Config, Gate
-from anonlib.errors import ConfigError, GateError, Problem
+from anonlib.errors import ConfigError, GateError, InfeasibleError, Problem
 from anonlib.evaluation import Evaluation, judge, require_gates_of_releases
+from anonlib.local.limits import find_void_gates
 from anonlib.measure import Figure, Findings, Measure, Series
 
 if TYPE_CHECKING:
@@ -135,12 +137,18 @@ def test_a_figure_that_is_nearly_there(figure: str, text: str) -> None:
     ],
 )
 def test_a_share_is_no_percentage(figure: str, bound: str, value: float) -> None:
-    measures = ["disclosure", "reidentification", "overview"]
+    given = {
+        "evaluate": {"measures": ["disclosure", "reidentification", "overview"]},
+        "attributes": {
+            "age": {"role": "quasi_identifier", "scale": "continuous"},
+            "ill": {"role": "sensitive"},
+        },
+    }
     with pytest.raises(ConfigError) as caught:
-        config(evaluate={"measures": measures}, gates=[{"figure": figure, bound: value}])
+        config(**given, gates=[{"figure": figure, bound: value}])
     (problem,) = caught.value.problems
     assert problem == Problem(f"gates.0.{bound}", "this figure is from 0 to 1: 0.05 is 5 %")
-    config(evaluate={"measures": measures}, gates=[{"figure": figure, bound: 1}])
+    config(**given, gates=[{"figure": figure, bound: 1}])
 
 
 @pytest.mark.parametrize("verb", [anonlib.release, pipeline.check])
@@ -200,3 +208,89 @@ def test_records_get_no_number_that_json_lacks(number: float) -> None:
     assert Figure("share", number, note="no target").note == "no target"
     with pytest.raises(ValueError, match="series shares: a number is not finite"):
         Series("shares", "age", ("age", "share"), (("30", 0.5), ("40", number)))
+
+
+TARGET = {"role": "target", "scale": "nominal", "public": True}
+WAGE = {"role": "target", "scale": "continuous", "public": True}
+HALF = {"type": "linkability", "first_half": ["nope"]}
+
+
+@pytest.mark.parametrize(
+    ("measure", "gate", "label", "where", "text"),
+    [
+        ("learning", {"figure": "learning.accuracy", "of": "x"}, TARGET, "of", "logistic_regr"),
+        ("learning", {"figure": "learning.rmse"}, TARGET, "figure", "the target has classes"),
+        ("learning", {"figure": "learning.raw_auc"}, WAGE, "figure", "the target has numbers"),
+        ("learning", {"figure": "learning.f1_loss"}, None, "figure", "with the role target"),
+        ("learning", {"figure": "learning.baseline_f1", "of": "x"}, TARGET, "of", "whole table"),
+        ("clustering", {"figure": "clustering.ari", "of": "x"}, None, "of", "the whole table"),
+        ("linkability", {"figure": "linkability.risk"}, None, "figure", "no two halves"),
+        ("inference", {"figure": "inference.risk"}, TARGET, "figure", "no released column"),
+        ("disclosure", {"figure": "disclosure.gain", "of": "age"}, None, "figure", "no released"),
+        ("disclosure", {"figure": "disclosure.lone", "of": "x"}, None, "of", "released: age"),
+    ],
+)
+def test_no_release_has_such_a_figure(
+    measure: str, gate: dict[str, Any], label: dict[str, Any] | None, where: str, text: str
+) -> None:
+    """It would be told after a whole run only, as a gate that is not passed."""
+    age = {"age": {"role": "quasi_identifier", "scale": "continuous"}}
+    attributes = age if label is None else {**age, "label": label}
+    with pytest.raises(ConfigError) as caught:
+        config(
+            attributes=attributes,
+            evaluate={"measures": [measure]},
+            gates=[{"at_most": 1, **gate}],
+        )
+    (problem,) = caught.value.problems
+    assert problem.where == f"gates.0.{where}"
+    assert text in problem.text
+
+
+def test_what_a_release_may_have_is_no_problem() -> None:
+    """Also where only the table tells, as of a target whose type decides."""
+    ill = {"ill": {"role": "sensitive"}, "label": {"role": "target", "public": True}}
+    age = {"age": {"role": "quasi_identifier", "scale": "continuous"}}
+    named = [("learning.accuracy", "logistic_regression"), ("learning.rmse", "linear_regression")]
+    named += [("learning.baseline_r2", None), ("inference.risk", "ill"), ("linkability.high", None)]
+    named += [("disclosure.gain", "ill"), ("disclosure.lone", "age"), ("clustering.ari", None)]
+    measures = sorted({figure.partition(".")[0] for figure, _ in named})
+    gates = [{"figure": figure, "of": of, "at_most": 1} for figure, of in named]
+    config(attributes={**age, **ill}, evaluate={"measures": measures}, gates=gates)
+
+
+def test_a_half_of_columns_that_are_not_there() -> None:
+    with pytest.raises(ConfigError, match=r"evaluate\.measures\.0\.first_half: nope must be"):
+        config(evaluate={"measures": [HALF]})
+
+
+@pytest.mark.parametrize(
+    ("measure", "figure", "text"),
+    [
+        ({"type": "clustering", "clusters": 201}, "clustering.ari", "201 `clusters` of 200 rows"),
+        ({"type": "reidentification", "population": 189}, "reidentification.marketer", "is 189; "),
+        ({"type": "uniqueness", "population": 10}, "uniqueness.population_unique", "is 10; "),
+    ],
+)
+def test_gates_that_so_few_rows_can_not_pass(
+    measure: dict[str, Any], figure: str, text: str
+) -> None:
+    """A twentieth of the rows may be suppressed, so 190 are released, or more."""
+    given = config(
+        privacy={"models": [{"type": "k_anonymity", "k": 3}], "suppression_limit": 0.05},
+        evaluate={"measures": [measure]},
+        gates=[{"figure": figure, "at_most": 1}],
+    )
+    (problem,) = find_void_gates(given, 200)
+    assert problem.where == "gates.0.figure"
+    assert text in problem.text
+    assert given.evaluate is not None
+    free = given.evaluate.measures[0].model_copy(update={"clusters": 200, "population": 10**6})
+    enough = given.evaluate.model_copy(update={"measures": (free,)})
+    assert not [*find_void_gates(given.model_copy(update={"evaluate": enough}), 200)]
+    age = {"age": {"role": "quasi_identifier", "scale": "continuous"}}
+    whole = given.model_dump(include={"one_row_per_person"})
+    whole |= {"attributes": age, "privacy": {"models": [{"type": "k_anonymity", "k": 3}]}}
+    whole |= {"evaluate": {"measures": [measure]}, "gates": [{"figure": figure, "at_most": 1}]}
+    with pytest.raises(InfeasibleError, match=r"gates\.0\.figure: no release passes"):
+        anonlib.anonymize(pd.DataFrame({"age": range(200)}), whole)

@@ -38,7 +38,7 @@ def check_config(config: Config) -> list[Problem]:
         *check_partition_by(config.release.partition_by, attributes),
         *check_places(config),
         *check_measures(measures, attributes),
-        *check_gates(config.gates, config.evaluate, attributes),
+        *check_gates(config.gates, config.evaluate, attributes, models),
         *check_context(config.context, attributes, models, joint=config.privacy.joint),
         *check_policy(config),
         *check_review(config.review, attributes),

@@ -9,14 +9,20 @@ from anonlib.config.checks.attributes import HIDDEN
 from anonlib.config.checks.source_section import check_source
 from anonlib.config.model import Attribute, EvaluateSection, Gate, SourceSection
 from anonlib.errors import Problem, did_you_mean, problems_of
-from anonlib.measure import Measure
+from anonlib.measure import DeclaredColumn, Measure
+from anonlib.privacy import PrivacyModel
+from anonlib.table.schema import Role
 from anonlib.text import is_share
 
 
 def check_gates(
-    gates: Sequence[Gate], evaluate: EvaluateSection | None, attributes: Mapping[str, Attribute]
+    gates: Sequence[Gate],
+    evaluate: EvaluateSection | None,
+    attributes: Mapping[str, Attribute],
+    models: Sequence[PrivacyModel],
 ) -> Iterator[Problem]:
     """Checks the bounds of gates, and whether a measure gives their figure."""
+    columns = _declare(attributes, models)
     measures = () if evaluate is None else evaluate.measures
     measure_of = {f"{m.type}.{name}": m for m in measures for name in m.names}
     for i, gate in enumerate(gates):
@@ -40,10 +46,7 @@ def check_gates(
             )
         else:
             yield from _check_share(gate, measure_of[gate.figure], where)
-            if gate.of is not None:
-                yield from _check_subject(
-                    measure_of[gate.figure], gate.of, attributes, f"{where}.of"
-                )
+            yield from _check_subject(gate, measure_of[gate.figure], columns, where)
 
 
 def _check_share(gate: Gate, measure: Measure, where: str) -> Iterator[Problem]:
@@ -55,15 +58,43 @@ def _check_share(gate: Gate, measure: Measure, where: str) -> Iterator[Problem]:
 
 
 def _check_subject(
-    measure: Measure, subject: str, attributes: Mapping[str, Attribute], where: str
+    gate: Gate, measure: Measure, columns: Mapping[str, DeclaredColumn], where: str
 ) -> Iterator[Problem]:
-    """Checks the column, model or estimator that a gate names."""
-    if measure.subjects == "table":
-        yield Problem(where, f"figures of {measure.type} are about the whole table; remove it")
+    """Checks that a release of this config can have the figure that a gate bounds, of the column,
+    model or estimator that it names. No release passes otherwise, and it shows after all work."""
+    figure = gate.figure.partition(".")[2]
+    if why := measure.explain_absence(figure, columns):
+        yield Problem(f"{where}.figure", f"no release passes: {why}")
+        return
+    subjects = measure.list_subjects(figure, columns)
+    if gate.of is None or subjects is None or gate.of in subjects:
+        return
+    if not subjects:
+        text = f"figures of {measure.type} are about the whole table; remove it"
     elif measure.subjects == "columns":
-        released = [name for name, a in attributes.items() if a.role not in HIDDEN]
-        if subject not in released:
-            yield Problem(where, f"must be a column that is released: {', '.join(released)}")
+        text = f"must be a column that is released: {', '.join(subjects)}"
+    else:
+        text = f"must be one of: {', '.join(subjects)}"
+    yield Problem(f"{where}.of", text)
+
+
+def _declare(
+    attributes: Mapping[str, Attribute], models: Sequence[PrivacyModel]
+) -> dict[str, DeclaredColumn]:
+    """The released columns, as measures hear of them before there is a table."""
+    guarded = {model.column for model in models}
+
+    def is_secret(name: str, attribute: Attribute) -> bool:
+        open_target = attribute.public and name not in guarded
+        return attribute.role is Role.SENSITIVE or (
+            attribute.role is Role.TARGET and not open_target
+        )
+
+    return {
+        name: DeclaredColumn(a.role, a.scale, is_secret(name, a))
+        for name, a in attributes.items()
+        if a.role not in HIDDEN
+    }
 
 
 def _check_other_source(source: Mapping[str, Any], where: str) -> Iterator[Problem]:
@@ -95,7 +126,7 @@ def check_measures(
             if name not in attributes or attributes[name].role not in roles:
                 known = [n for n, a in attributes.items() if a.role in roles]
                 yield Problem(
-                    f"evaluate.measures.{i}.columns",
+                    f"evaluate.measures.{i}.{measure.names_by}",
                     f"{name} must be a column of role {', '.join(roles)}"
                     f"{did_you_mean(name, known)}; there are: {', '.join(known)}",
                 )

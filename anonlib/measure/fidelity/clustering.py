@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import Field
 
-from anonlib.measure import Figure, Findings
+from anonlib.measure import Figure, Findings, Subjects
 from anonlib.measure.agreement import agreement
 from anonlib.measure.features import predictors
 from anonlib.measure.fidelity._models import ModelMeasure, round_figure
@@ -37,6 +37,7 @@ class Clustering(ModelMeasure):
 
     type: ClassVar[str] = "clustering"
     usual: ClassVar[bool] = False
+    subjects: ClassVar[Subjects] = "table"
     names: ClassVar[Mapping[str, str]] = {
         "ari": "adjusted Rand index of the clusters of the release and of the source; 1 the same, "
         "about 0 by chance, less is worse",
@@ -52,6 +53,11 @@ class Clustering(ModelMeasure):
         default="quasi_identifiers", description="what rows are clustered by; targets are left out"
     )
     max_iter: int = Field(default=100, ge=1, description="most steps of k-means")
+
+    def explain_size(self, figure: str, n_rows: int, n_persons: int) -> str:
+        if self.clusters <= n_rows:
+            return ""
+        return f"asks for {self.clusters} `clusters` of {n_rows} rows"
 
     def measure(self, case: "Case") -> Findings:
         targets = [column.id for column in case.schema.of(Role.TARGET)]

@@ -8,13 +8,13 @@ from pydantic import Field, WithJsonSchema, field_serializer, field_validator
 
 from anonlib import registry
 from anonlib.errors import ConfigError
-from anonlib.measure import Figure, Findings, Series
+from anonlib.measure import DeclaredColumn, Figure, Findings, Series
 from anonlib.measure.examples import LearnTarget, target_of
 from anonlib.measure.features import Features, predictors
 from anonlib.measure.fidelity._models import ModelMeasure, round_figure
 from anonlib.measure.learners import Learner
 from anonlib.measure.scores import ERRORS, Scores
-from anonlib.table.schema import Role
+from anonlib.table.schema import Role, Scale
 
 if TYPE_CHECKING:
     from anonlib.measure.case import Case, Comparison, Parts
@@ -35,6 +35,9 @@ _SCORES = {
     "r2": "share of the target's variance that predictions explain; 1 is best, 0 as good as its "
     "mean, less is worse",
 }
+#: The scores of predicted classes, and of numbers.
+_CLASSES = frozenset({"accuracy", "f1", "f1_macro", "auc"})
+_NUMBERS = frozenset({"rmse", "r2"})
 #: The meaning of each form of a score.
 _FORMS = {
     "raw_{}": "the score of the same model learning from original rows; for comparison",
@@ -110,6 +113,28 @@ class Learning(ModelMeasure):
         # Pydantic would dump the models as the bare base class.
         return [registry.spec(model) for model in models]
 
+    def list_subjects(self, figure: str, columns: Mapping[str, DeclaredColumn]) -> Sequence[str]:
+        if figure.startswith("baseline_"):
+            return []
+        kind = _CLASSES | _NUMBERS if (known := _find_scores(columns)) is None else known
+        score = figure.removeprefix("raw_").removesuffix("_loss")
+        suited = [m for m in self.models if (m.classifies if score in _CLASSES else m.regresses)]
+        return [label(model, self.models) for model in suited if score in kind]
+
+    def explain_absence(self, figure: str, columns: Mapping[str, DeclaredColumn]) -> str:
+        if not any(column.role is Role.TARGET for column in columns.values()):
+            return "there is no column with the role target"
+        if all(column.role is Role.TARGET for column in columns.values()):
+            return "there is no column to learn from"
+        known, score = _find_scores(columns), figure.removeprefix("raw_").removeprefix("baseline_")
+        score = score.removesuffix("_loss")
+        if known is not None and score not in known:
+            kind = "classes" if known == _CLASSES else "numbers"
+            return f"the target has {kind}, whose scores are {', '.join(sorted(known))}"
+        kind = "classes" if score in _CLASSES else "numbers"
+        suits = any(m.classifies if score in _CLASSES else m.regresses for m in self.models)
+        return "" if suits else f"none of the models predicts {kind}"
+
     def measure(self, case: "Case") -> Findings:
         targets = case.schema.of(Role.TARGET)
         ids = [column.id for column in targets]
@@ -165,6 +190,14 @@ class Learning(ModelMeasure):
         return Findings(tuple(figures), (Series(name, target.column.name, heads, tuple(rows)),))
 
 
+def _find_scores(columns: Mapping[str, DeclaredColumn]) -> frozenset[str] | None:
+    """The scores that the target has by its scale; None if its type decides, or there is none."""
+    scales = [column.scale for column in columns.values() if column.role is Role.TARGET]
+    if not scales or scales[0] is None:
+        return None
+    return _NUMBERS if scales[0] is Scale.CONTINUOUS else _CLASSES
+
+
 def label(model: Learner, among: Sequence[Learner]) -> str:
     """The name of a model in figures: its type. If there are several models of this type, also its
     parameters that differ from the defaults."""
@@ -212,7 +245,7 @@ def _figure(name: str, value: float | None, of: str, note: str) -> Figure:
 
 def _list_defined(n_classes: int) -> tuple[str, ...]:
     """The names of the scores for classes, or for numbers if n_classes is 0."""
-    return ("accuracy", "f1", "f1_macro", "auc") if n_classes else ("rmse", "r2")
+    return tuple(name for name in _SCORES if name in (_CLASSES if n_classes else _NUMBERS))
 
 
 def _learner(spec: Any) -> Learner:

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from anonlib.arrays import GRID, Floats, Ints, snap
 from anonlib.encode.texts import texts
 from anonlib.errors import AnonlibError
-from anonlib.measure import Figure, Findings, Series, Subjects
+from anonlib.measure import DeclaredColumn, Figure, Findings, Series, Subjects
 from anonlib.measure.case import CellSums
 from anonlib.measure.cell_sums import CellMeasure, CellParts, OriginalCells, name_of
 from anonlib.measure.features import as_one_array
@@ -87,6 +87,9 @@ class Overview(CellMeasure):
         "total_variation": "share of rows that would have to change range or category to be "
         "distributed as in the source; 0 to 1, more is worse",
     }
+
+    def list_subjects(self, figure: str, columns: Mapping[str, DeclaredColumn]) -> Sequence[str]:
+        return [name for name, column in columns.items() if column.role is not Role.INSENSITIVE]
 
     def choose_columns(self, schema: Schema) -> tuple[Column, ...]:
         others = schema.of(Role.SENSITIVE, Role.TARGET)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from anonlib.arrays import Bools, Floats
+    from anonlib.measure import DeclaredColumn
     from anonlib.measure.attack_tables import AttackTables
     from anonlib.measure.case import Case
     from anonlib.table.schema import Column, Schema
@@ -94,6 +95,11 @@ def _thin(persons: pa.Table, n: int) -> pa.Table:
 
 class SecretAttack(AttackMeasure):
     """Attacks that learn the values of secret columns from the quasi-identifiers of a person."""
+
+    def list_subjects(
+        self, figure: str, columns: "Mapping[str, DeclaredColumn]"
+    ) -> "Sequence[str]":
+        return [name for name, column in columns.items() if column.is_secret]
 
     def measure(self, case: "Case") -> Findings:
         secrets = find_secrets(case.schema)

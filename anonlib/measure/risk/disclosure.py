@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field
 
-from anonlib.measure import Figure, Findings, Measure, Series, Subjects
+from anonlib.measure import DeclaredColumn, Figure, Findings, Measure, Series, Subjects
 from anonlib.table.schema import Role
 
 if TYPE_CHECKING:
@@ -62,6 +62,11 @@ class Disclosure(Measure):
     threshold: float = Field(
         0.9, gt=0, le=1, description="the share of one value from which a class is certain"
     )
+
+    def list_subjects(self, figure: str, columns: Mapping[str, DeclaredColumn]) -> Sequence[str]:
+        if figure == "lone":  # columns that are released as shares
+            return [name for name, c in columns.items() if c.role is Role.QUASI_IDENTIFIER]
+        return [name for name, column in columns.items() if column.is_secret]
 
     def measure(self, case: "Case") -> Findings:
         schema = case.schema

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from anonlib.arrays import Floats, Ints, snap
 from anonlib.encode.texts import texts
-from anonlib.measure import Figure, Findings, Series, Subjects
+from anonlib.measure import DeclaredColumn, Figure, Findings, Series, Subjects
 from anonlib.measure.case import CellSums
 from anonlib.measure.cell_sums import (
     CellMeasure,
@@ -132,6 +132,9 @@ class Fairness(CellMeasure):
     @property
     def named_columns(self) -> Mapping[str, tuple[Role, ...]]:
         return dict.fromkeys(self.columns, ROLES)
+
+    def list_subjects(self, figure: str, columns: Mapping[str, DeclaredColumn]) -> Sequence[str]:
+        return self.columns
 
     def choose_columns(self, schema: Schema) -> tuple[Column, ...]:
         return tuple(column for column in schema.released if column.name in self.columns)

@@ -1,14 +1,16 @@
 """An attack: joins two tables about the same persons by a release."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from pydantic import Field
 
-from anonlib.measure import Findings, Subjects
+from anonlib.measure import DeclaredColumn, Findings, Subjects
 from anonlib.measure.features import predictors
 from anonlib.measure.risk._attack import AttackMeasure
 from anonlib.measure.risk._reach import Search
+from anonlib.table.schema import Role
 
 if TYPE_CHECKING:
     from anonlib.measure.case import Case
@@ -40,6 +42,20 @@ class Linkability(AttackMeasure):
     first_half: tuple[str, ...] = Field(
         default=(), description="columns of the first table; none: every other column"
     )
+
+    @property
+    def names_by(self) -> str:
+        return "first_half"
+
+    @property
+    def named_columns(self) -> Mapping[str, tuple[Role, ...]]:
+        roles = (Role.QUASI_IDENTIFIER, Role.SENSITIVE, Role.TARGET, Role.INSENSITIVE)
+        return dict.fromkeys(self.first_half, roles)
+
+    def explain_absence(self, figure: str, columns: Mapping[str, DeclaredColumn]) -> str:
+        others = set(columns) - set(self.first_half)
+        two = others if self.first_half else len(columns) > 1
+        return "" if two else "there are no two halves of columns to link"
 
     def measure(self, case: "Case") -> Findings:
         columns = predictors(case.schema, (), "released")

@@ -74,6 +74,11 @@ class Reidentification(Measure):
         0.09, gt=0, lt=1, description="the risk above which persons are counted as at risk"
     )
 
+    def explain_size(self, figure: str, n_rows: int, n_persons: int) -> str:
+        if self.population is None or self.population >= n_persons:
+            return ""
+        return f"`population` is {self.population}; {n_persons} persons or more are released"
+
     def measure(self, case: "Case") -> Findings:
         sizes = case.sizes
         why = self._explain(sizes)

@@ -51,6 +51,12 @@ class Uniqueness(Measure):
         None, ge=1, description="persons of whom the source is a random sample; null: all in it"
     )
 
+    def explain_size(self, figure: str, n_rows: int, n_persons: int) -> str:
+        none = figure != "population_unique" or self.population is None
+        if none or (self.population or 0) >= n_persons:
+            return ""
+        return f"`population` is {self.population}; {n_persons} persons or more are released"
+
     def measure(self, case: "Case") -> Findings:
         source, release = case.source_sizes(), case.sizes
         note = "" if release.persons else ROWS
