@@ -15,14 +15,15 @@ from anonlib.local.limits import find_thin, find_void_gates
 from anonlib.local.protected import list_values
 from anonlib.local.refusals import (
     MAX_COMBINATIONS,
+    TargetAgreement,
     judge_joint,
     judge_models,
+    judge_target,
     refuse_combinations,
     refuse_infinite,
     refuse_key,
     refuse_no_rows,
     refuse_rare,
-    refuse_target,
 )
 from anonlib.local.row_numbers import number_classes
 from anonlib.partition.repair import Joint
@@ -192,8 +193,9 @@ def _disclosure_problems(table: pa.Table, schema: Schema, config: Config) -> Ite
     for target in schema.of(Role.TARGET):
         label = _code(table, target, config.privacy.missing_tokens)
         for column in schema.of(Role.SENSITIVE):
-            if _determines(label, _code(table, column, config.privacy.missing_tokens)):
-                yield refuse_target(target, column)
+            value = _code(table, column, config.privacy.missing_tokens)
+            if agreement := _find_agreement(label, value):
+                yield from judge_target(target, column, agreement, config.privacy)
     privacy = config.privacy
     insensitive = [
         c for c in schema.of(Role.INSENSITIVE) if not privacy.acknowledges_unique(c.name)
@@ -210,8 +212,12 @@ def _number_rows(columns: Sequence[pa.ChunkedArray]) -> Ints:
     return number_classes([pa.chunked_array([one_zero(c.combine_chunks())]) for c in columns])
 
 
-def _determines(labels: Codes, values: Codes) -> bool:
-    """Whether each label goes with one value, and not all values are the same."""
+def _find_agreement(labels: Codes, values: Codes) -> TargetAgreement | None:
+    """How each label goes with one value; None if one does not, or if all values are the same."""
     present = (labels != MISSING) & (values != MISSING)
     labels, values = labels[present], values[present]
-    return _count(values) > 1 and _count(_combine([labels, values])) == _count(labels)
+    n_labels = _count(labels)
+    if _count(values) < 2 or _count(_combine([labels, values])) > n_labels:
+        return None
+    n_equal = sum(n * n for n in np.bincount(values).tolist())
+    return TargetAgreement(len(labels), n_labels, n_equal)

@@ -6,10 +6,12 @@ Spark (`anonlib/run/scan.py`, `anonlib/run/feasible.py`) and tables in memory
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from anonlib.config.model import Attribute, PrivacySection
 from anonlib.config.resolve import bind_models, with_ids
 from anonlib.errors import InputError, Problem
+from anonlib.local.content_rules import NEARLY_ALL
 from anonlib.partition.controller import Controller
 from anonlib.partition.repair import Joint
 from anonlib.privacy import Reference
@@ -24,6 +26,8 @@ MAX_VALUES = 100_000
 MAX_CONTROLLERS = 100_000
 #: Most combinations of values of the protected columns.
 MAX_COMBINATIONS = 100_000
+#: What is less likely than this is no chance.
+LEAST_CHANCE = 0.001
 
 
 def refuse_no_rows() -> Problem:
@@ -88,12 +92,47 @@ def refuse_key(name: str) -> Problem:
     return Problem("one_row_per_person", text)
 
 
-def refuse_target(target: Column, column: Column) -> Problem:
-    """The target tells the value of a sensitive column."""
-    return Problem(
-        f"attributes.{target.name}",
-        f"determines the sensitive column {column.name}: publishing it publishes both",
-    )
+class TargetAgreement(NamedTuple):
+    """Rows in which each value of the target goes with one value of a sensitive column.
+
+    Attributes:
+        n_rows: The rows that have both values.
+        n_labels: The values of the target in them.
+        n_equal: The ordered pairs of such rows, each with itself too, whose sensitive values are
+            equal.
+    """
+
+    n_rows: int
+    n_labels: int
+    n_equal: int
+
+    @property
+    def is_by_chance(self) -> bool:
+        """Whether so few rows share a value of the target that they may well agree by chance."""
+        if self.n_labels < NEARLY_ALL * self.n_rows:
+            return False
+        agreeing = self.n_equal / self.n_rows**2
+        return bool(agreeing ** (self.n_rows - self.n_labels) > LEAST_CHANCE)
+
+
+def judge_target(
+    target: Column, column: Column, agreement: TargetAgreement, privacy: PrivacySection
+) -> Iterator[Problem]:
+    """What a target tells of a sensitive column, of which it leaves no value open."""
+    where = f"attributes.{target.name}"
+    if not agreement.is_by_chance:
+        yield Problem(
+            where,
+            f"determines the sensitive column {column.name}: publishing it publishes both; coarsen "
+            "it or give one of them `role: drop`",
+        )
+    elif not privacy.acknowledges_unique(target.name):
+        yield Problem(
+            where,
+            f"nearly each row has a value of its own ({agreement.n_labels} values in "
+            f"{agreement.n_rows} rows), so that who knows it finds the row, and {column.name}; "
+            "coarsen it or give it `role: drop`, or name it under privacy.acknowledge_unique",
+        )
 
 
 def refuse_rare(columns: Sequence[Column], n_rare: int, k: int) -> Problem:

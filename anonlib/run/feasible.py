@@ -14,12 +14,13 @@ from anonlib.config.model import Attribute, PrivacySection
 from anonlib.errors import Problem
 from anonlib.local.refusals import (
     MAX_COMBINATIONS,
+    TargetAgreement,
     judge_joint,
     judge_models,
+    judge_target,
     refuse_combinations,
     refuse_key,
     refuse_rare,
-    refuse_target,
 )
 from anonlib.partition.repair import Joint
 from anonlib.privacy import Reference
@@ -109,8 +110,9 @@ def disclosures(
         if _repeats(persons.select(hashed)) and _repeats(persons):
             yield refuse_key(one_row_per_person)
     for target in source.schema.of(Role.TARGET):
-        for column in _find_determined(source, target, sample, privacy.missing_tokens):
-            yield refuse_target(target, column)
+        found = _find_determined(source, target, sample, privacy.missing_tokens)
+        for column, agreement in found:
+            yield from judge_target(target, column, agreement, privacy)
     insensitive = [
         c for c in source.schema.of(Role.INSENSITIVE) if not privacy.acknowledges_unique(c.name)
     ]
@@ -132,9 +134,9 @@ def _repeats(keys: DataFrame) -> bool:
 
 def _find_determined(
     source: Source, target: Column, sample: pa.Table, missing_tokens: tuple[str, ...]
-) -> list[Column]:
-    """The sensitive columns that the target determines: each target value goes with one value, and
-    not all values are the same."""
+) -> list[tuple[Column, TargetAgreement]]:
+    """The sensitive columns of which the target leaves no value open: each target value goes with
+    one value, and not all values are the same. Costs another aggregate for each of them."""
     labels = _codes(sample, target, missing_tokens)
     columns = [
         column
@@ -149,16 +151,30 @@ def _find_determined(
         value = canonical(source.columns[column.id], column.type, missing_tokens)
         hashed.append(F.when(value.isNotNull(), F.xxhash64(value)).alias(column.id))
     ends = [f(c.id).alias(f"{c.id}_{f.__name__}") for c in columns for f in (F.min, F.max)]
-    grouped = (
-        source.raw.select(label, *hashed).where("label is not null").groupBy("label").agg(*ends)
-    )
+    ends += [F.count(c.id).alias(f"{c.id}_n") for c in columns]
+    both = source.raw.select(label, *hashed).where("label is not null")
+    grouped = both.groupBy("label").agg(*ends)
     figures = []
     for column in columns:
         low, high = F.col(f"{column.id}_min"), F.col(f"{column.id}_max")
         figures.append(F.count_if(low != high).alias(f"{column.id}_open"))
         figures.append((F.min(low) != F.max(high)).alias(f"{column.id}_varies"))
+        n = F.col(f"{column.id}_n")
+        figures += [F.sum(n).alias(f"{column.id}_rows"), F.count_if(n > 0).alias(f"{column.id}_l")]
     row = grouped.agg(*figures).collect()[0]
-    return [c for c in columns if row[f"{c.id}_open"] == 0 and row[f"{c.id}_varies"]]
+    return [
+        (c, TargetAgreement(row[f"{c.id}_rows"], row[f"{c.id}_l"], _count_equal(both, c.id)))
+        for c in columns
+        if row[f"{c.id}_open"] == 0 and row[f"{c.id}_varies"]
+    ]
+
+
+def _count_equal(rows: DataFrame, id: str) -> int:
+    """The ordered pairs of rows, each with itself too, that have the same value of a column."""
+    sizes = rows.where(F.col(id).isNotNull()).groupBy(id).count()
+    # A square of a count may be too large for a long.
+    wide = F.col("count").cast("decimal(18,0)")
+    return int(sizes.agg(F.sum(wide * wide)).collect()[0][0])
 
 
 def _varies_within(labels: Codes, values: Codes) -> bool:

@@ -14,11 +14,12 @@ from anonlib.errors import ConfigError, InfeasibleError, Problem
 from anonlib.run import feasible, small_table
 from anonlib.run.scan import scan
 from anonlib.source import open_source
-from tests.unit.test_problems_in_memory import N, config_of, found, frame
+from tests.unit.test_problems_in_memory import N, config_of, found, frame, with_own_labels
 
 pytestmark = pytest.mark.spark
 
 INSENSITIVE, SENSITIVE = {"role": "insensitive"}, {"role": "sensitive"}
+DROP = {"role": "drop"}
 DIVERSE = {"type": "l_diversity", "l": 2, "attribute": "ill"}
 PERSONS = {"unit": ["id"], "one_row_per_person": False}
 
@@ -128,6 +129,18 @@ CASES: dict[str, tuple[Callable[[pd.DataFrame], Any], list[Any], dict[str, Any],
         {**PERSONS, "privacy": {"joint": True}},
         ["privacy.joint", "privacy.joint", "privacy.models.l_diversity"],
     ),
+    "a label of nearly each row that agrees by chance": (
+        lambda _: with_own_labels(1),
+        [],
+        {"attributes": {"wage": DROP}, "privacy": {"acknowledge_unique": ["label"]}},
+        [],
+    ),
+    "a label of nearly each row that tells": (
+        lambda _: with_own_labels(3),
+        [],
+        {"attributes": {"wage": DROP}, "privacy": {"acknowledge_unique": ["label"]}},
+        ["attributes.label"],
+    ),
     "nothing": (
         lambda rows: rows,
         [DIVERSE, {"type": "alpha_k", "alpha": 0.5, "attribute": "wage"}],
@@ -146,6 +159,15 @@ def test_it_is_what_memory_refuses(
     expected = sorted(found(table, *models, **more), key=str)
     assert [problem.where for problem in expected] == places
     assert refused(spark, monkeypatch, table, *models, **more) == expected
+
+
+def test_a_label_of_nearly_each_row_is_to_be_acknowledged(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = pa.Table.from_pandas(with_own_labels(1), preserve_index=False)
+    (problem,) = found(table, attributes={"wage": DROP})
+    assert "(119 values in 120 rows)" in problem.text
+    assert problem in refused(spark, monkeypatch, table, attributes={"wage": DROP})
 
 
 def test_many_combinations(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -63,6 +63,16 @@ def config_of(*models: dict[str, Any], **changes: Any) -> Config:
     )
 
 
+def with_own_labels(n_twice: int) -> pd.DataFrame:
+    """120 rows of 12 illnesses. Each has its own label, but for so many pairs of equally ill."""
+    ill = np.repeat([f"i{i}" for i in range(12)], 10)
+    rows = pd.concat([frame(), frame()], ignore_index=True).assign(id=np.arange(120), ill=ill)
+    rows["label"] = np.random.default_rng(5).permutation(120) / 7
+    for i in range(n_twice):
+        rows.loc[10 * i + 1, "label"] = rows.loc[10 * i, "label"]
+    return rows
+
+
 def found(data: pd.DataFrame | pa.Table, *models: dict[str, Any], **changes: Any) -> list[Problem]:
     """The problems of a table. The changes are those of the config."""
     table = data if isinstance(data, pa.Table) else pa.Table.from_pandas(data, preserve_index=False)
@@ -278,7 +288,8 @@ class TestKeys:
 class TestTargets:
     def test_a_target_that_determines_a_sensitive_column(self) -> None:
         rows = frame().assign(label=lambda t: "l" + t["ill"])
-        text = "determines the sensitive column ill: publishing it publishes both"
+        text = "determines the sensitive column ill: publishing it publishes both; coarsen it or "
+        text += "give one of them `role: drop`"
         assert found(rows) == [Problem("attributes.label", text)]
 
     def test_rows_where_one_is_missing_do_not_tell(self) -> None:
@@ -292,6 +303,18 @@ class TestTargets:
         rows = frame().assign(label=lambda t: "l" + t["ill"])
         rows.loc[0, "label"] = "l0" if rows.loc[0, "ill"] != "0" else "l1"
         assert found(rows) == []
+
+    @pytest.mark.parametrize(("n_twice", "is_told"), [(0, False), (1, False), (3, True)])
+    def test_a_target_of_nearly_one_row_for_each_value(self, n_twice: int, is_told: bool) -> None:
+        """Its values tell nothing of others: it is acknowledged as what singles rows out. Two
+        rows with one of twelve illnesses agree by chance, three pairs of such rows do not."""
+        rows, others = with_own_labels(n_twice), {"attributes": {"wage": {"role": "drop"}}}
+        (problem,) = found(rows, **others)
+        assert problem.where == "attributes.label"
+        says = "determines" if is_told else f"own ({120 - n_twice} values in 120 rows), so that"
+        assert says in problem.text
+        unique = {"privacy": {"acknowledge_unique": ["label"]}}
+        assert bool(found(rows, **others, **unique)) is is_told
 
     def test_a_constant_is_determined_by_nothing(self) -> None:
         assert found(frame().assign(ill="x")) == []
