@@ -30,6 +30,7 @@ from anonlib.config.summary import (
     summarize_specs,
     summarize_use,
 )
+from anonlib.config.unused import note_unused, note_unused_in_memory
 from anonlib.errors import (
     ConfigError,
     InputError,
@@ -659,6 +660,8 @@ def _note(rows: "Rows", config: Config) -> Iterator[str]:
         count = f"fewer than {config.k}" if n_nobody < config.k else f"{n_nobody:,}"
         yield f"{count} rows have no person: no model counts them"
     yield from note_seed(config.seed)
+    yield from note_unused(config)
+    yield from note_unused_in_memory(config)
 
 
 def _value_risk(report: AuditReport, unit: Sequence[str]) -> dict[str, float]:

@@ -13,6 +13,7 @@ import pyarrow as pa
 from anonlib.config.guess import ColumnProfile, guess_scale
 from anonlib.config.model import Config, PrivacySection
 from anonlib.config.reading import GivenConfig, as_config, build_config, copy_tree
+from anonlib.config.unused import UNUSED_PATH
 from anonlib.errors import (
     ConfigError,
     InfeasibleError,
@@ -42,8 +43,6 @@ EXAMPLE = (
 USUAL_K = 10
 #: The source of a table in hand.
 IN_HAND = {"format": "dataframe"}
-#: Where a release in memory would be written.
-UNUSED_PATH = "released"
 #: Sections of a config that arguments stand for.
 ARGUED = ("source", "attributes", "unit", "one_row_per_person", "kernel", "release")
 
@@ -265,9 +264,7 @@ def config_from_arguments(
     attributes |= {name: {"role": "drop"} for name in left_out}
     if left_out:
         notes.append(f"not in the release, since no argument names them: {', '.join(left_out)}")
-    if arguments.sensitive and arguments.l is None and "privacy" not in arguments.sections:
-        listed = ", ".join(arguments.sensitive)
-        notes.append(f"no model protects {listed}: released as it is (l=2 would protect it)")
+    notes += _note_unused(arguments)
     problems: list[Problem] = []
     sections = _list_sections(arguments, attributes, list_missing(_list_protected(profiles)))
     tree = copy_tree(sections, "", problems)
@@ -279,6 +276,16 @@ def _profile_columns(table: pa.Table, names: Iterable[str]) -> dict[str, ColumnP
     """By name: the profiles of columns in memory."""
     columns = {name: to_plain_type(name, table.column(name)) for name in names}
     return {n: make_profile(n, each.type, find_facts(each)) for n, each in columns.items()}
+
+
+def _note_unused(arguments: Arguments) -> Iterator[str]:
+    """Arguments that change nothing."""
+    roles = {*arguments.roles, *arguments.persons}
+    for name in arguments.hierarchies or {}:
+        if name not in roles:
+            yield f"hierarchies: changes nothing for column {name}, which no argument gives a role"
+    if arguments.target_is_public and arguments.target is None:
+        yield "target_is_public: changes nothing, since there is no target"
 
 
 def _advise(

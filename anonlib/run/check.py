@@ -6,6 +6,7 @@ from anonlib.config.model import Attribute, Config, PrivacySection
 from anonlib.config.policies.judgement import judge_rules
 from anonlib.config.resolve import bind_models
 from anonlib.config.summary import note_seed, plugin_label
+from anonlib.config.unused import note_unused
 from anonlib.local.advice import note_times
 from anonlib.run.publish import reader_notes
 from anonlib.run.result import CheckResult, ColumnPlan
@@ -30,6 +31,7 @@ def resolve_check(
             *note_times(schema, scan.sample),
             *_note_persons(config.one_row_per_person),
             *note_seed(config.seed),
+            *note_unused(config),
             *_note_review(config.review),
         ),
         review=config.review,

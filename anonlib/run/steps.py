@@ -13,6 +13,7 @@ from anonlib.config.keys import new_token_key
 from anonlib.config.model import Config
 from anonlib.config.policies.judgement import RuleVerdict
 from anonlib.config.summary import digest_config
+from anonlib.config.unused import note_unused
 from anonlib.errors import GateError
 from anonlib.evaluation import Evaluation, evaluate_case
 from anonlib.evaluation.published_spec import counts_persons, make_published_spec
@@ -126,7 +127,12 @@ class Run:
             after = self.prior.digest + digest_of_rows
             result = replace(
                 result,
-                notes=(*notes, *source.schema.notes, *result.notes),
+                notes=(
+                    *notes,
+                    *source.schema.notes,
+                    *note_unused(self.config),
+                    *result.notes,
+                ),
                 time=datetime.now(UTC).isoformat(timespec="seconds"),
                 table_digest=after.text,
                 table_columns=tuple(self.prior.names(source.schema).values()),

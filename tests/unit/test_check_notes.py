@@ -45,6 +45,7 @@ def test_the_names_of_controllers_are_not_told(capsys: pytest.CaptureFixture[str
     scan = Scan(9, {}, {}, (), sample, {}, Digest(), Content(1.0, {}, ()))
     found = resolve_check(config, schema, scan, ())
     assert found.partition.startswith("controller column=city models=[1] ")
+    assert [note for note in found.notes if note.startswith("no model protects illness")]
     print_check(found, "conf.yaml")
     for text in (capsys.readouterr().out, str(asdict(found))):
         assert "controller column=city" in " ".join(text.split())
