@@ -13,21 +13,50 @@ from functools import wraps
 from importlib.util import find_spec
 from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import Any, NoReturn, ParamSpec, TypeVar, get_args
+from types import NoneType, UnionType
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    NoReturn,
+    ParamSpec,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+)
 
 from pydantic import BaseModel, ValidationError
 
 Result = TypeVar("Result")
 Arguments = ParamSpec("Arguments")
 
-#: pydantic's kinds of error -> the text for users
+#: pydantic's kinds of error -> the text for users, with what pydantic knows of the limit.
 _TEXTS = {
     "missing": "required",
     "model_type": "a mapping of fields is needed",
     "model_attributes_type": "a mapping of fields is needed",
     "dict_type": "a mapping is needed",
     "tuple_type": "a list is needed",
+    "too_short": "has too few items; at least {min_length} is needed",
+    "too_long": "has too many items; at most {max_length} are allowed",
     "string_type": "text is needed; put it in quotes",
+    **dict.fromkeys(("int_type", "int_parsing"), "must be an integer"),
+    "int_from_float": "must be an integer, without a fraction",
+    **dict.fromkeys(("float_type", "float_parsing"), "must be a number"),
+    **dict.fromkeys(("bool_type", "bool_parsing"), "must be true or false"),
+    "date_from_datetime_parsing": "there is no such day; a date is needed, such as 2027-11-30",
+}
+#: Kinds of error of a single value where there is another thing.
+_OF_ONE = ("int_type", "float_type", "bool_type", "string_type")
+#: By type of a field that takes several: what it takes, in words.
+_KINDS: dict[Any, str] = {
+    bool: "true or false",
+    str: "text",
+    int: "an integer",
+    float: "a number",
+    tuple: "a list",
+    dict: "a mapping",
 }
 
 
@@ -260,8 +289,10 @@ def problems_of(error: ValidationError, model: type[BaseModel], where: str = "")
     """
     problems = []
     for item in error.errors(include_url=False):
-        loc = item["loc"]
-        if item["type"] == "extra_forbidden":
+        loc, several = _leave_union(model, item["loc"])
+        if several:
+            text = f"must be {several}"
+        elif item["type"] == "extra_forbidden":
             allowed = _field_names(model, loc[:-1])
             near = did_you_mean(str(loc[-1]), allowed)
             text = f"unknown field{near or ';'} allowed: {', '.join(allowed) or 'none'}"
@@ -270,15 +301,60 @@ def problems_of(error: ValidationError, model: type[BaseModel], where: str = "")
             about = field.description if field is not None else None
             text = f"not valid; {about or item['msg']}"
         else:
-            text = _TEXTS.get(item["type"], item["msg"]).removeprefix("Value error, ")
-            text = text.replace("Input should", "must").replace("String should", "must")
-            if item["type"] in ("enum", "literal_error") and isinstance(item["input"], str):
-                text += did_you_mean(item["input"], re.findall("'([^']+)'", text))
+            text = _say(item)
+        if item["input"] is None and item["type"] != "missing":
+            text = f"is empty: {text}; give it a value, or leave it out"
         place = where
         for part in loc:
             place = join_path(place, part)
         problems.append(Problem(place, text[:1].lower() + text[1:]))
-    return problems
+    return [*dict.fromkeys(problems)]
+
+
+def _say(item: Any) -> str:
+    """An error of pydantic in plain words, without the value."""
+    kind, value = item["type"], item["input"]
+    text = _TEXTS.get(kind)
+    if text is None:
+        text = item["msg"].removeprefix("Value error, ")
+        text = text.replace("Input should", "must").replace("String should", "must")
+        if kind in ("enum", "literal_error") and isinstance(value, str):
+            text += did_you_mean(value, re.findall("'([^']+)'", text))
+        return str(text)
+    if kind == "tuple_type" and isinstance(value, str | int | float):
+        return f"{text}, also of one: put it in brackets, [...]"
+    if kind in _OF_ONE and isinstance(value, list | tuple | dict):
+        what = "mapping" if isinstance(value, dict) else "list"
+        return f"one value is needed, not a {what}: {text}"
+    return text.format(**item.get("ctx", {}))
+
+
+def _leave_union(
+    model: type[BaseModel], loc: tuple[int | str, ...]
+) -> tuple[tuple[int | str, ...], str]:
+    """The place of a field that takes values of several kinds, and these in words: pydantic has an
+    error for each kind, at a place of its own. Any other place as it is, and no words."""
+    for i, part in enumerate(loc):
+        info = _section(model, loc[:i]).model_fields.get(str(part))
+        kinds = () if info is None else get_args(info.annotation)
+        union = info is not None and get_origin(info.annotation) in (Union, UnionType)
+        named = [kind for kind in kinds if kind is not NoneType]
+        if union and len(named) > 1 and i + 1 < len(loc):
+            return loc[: i + 1], ", or ".join(map(_describe_kind, named))
+    return loc, ""
+
+
+def _describe_kind(kind: Any) -> str:
+    """A type of a field in words, such as `a number, greater than 0`."""
+    origin, args = get_origin(kind), get_args(kind)
+    if origin is Literal:
+        return "one of " + ", ".join(map(str, args))
+    if origin is Annotated:
+        limits = [f", greater than {m.gt:g}" for m in args[1:] if hasattr(m, "gt")]
+        return "".join([_describe_kind(args[0]), *limits])
+    if origin is tuple:
+        return f"a list of {_KINDS[args[0]]}s" if args[0] is str else "a list"
+    return _KINDS.get(origin or kind, "a mapping of fields")
 
 
 def _field_names(model: type[BaseModel], loc: Iterable[int | str]) -> list[str]:

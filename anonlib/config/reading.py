@@ -166,6 +166,9 @@ def parse(raw: Any, overrides: Sequence[str] = (), folder: Path | None = None) -
     """
     if isinstance(raw, Config):
         return raw
+    if raw is None:
+        text = "this is empty; a mapping of sections is needed: `anonlib init` drafts one"
+        raise ConfigError([Problem("", text)])
     if not isinstance(raw, Mapping):
         raise ConfigError(
             [

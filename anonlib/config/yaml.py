@@ -93,6 +93,7 @@ _SAID = {
         "before it is not closed"
     ),
     "expected ',' or": "a list or mapping in brackets lacks a comma, or its closing bracket",
+    "but found another document": "a second document begins; a file has one, so remove `---`",
     "unexpected end of stream": "a text in quotes is not closed",
     "expected the node content": (
         "a value is expected; put text that begins with a sign in quotes"

@@ -444,3 +444,68 @@ def test_cycles_and_depth() -> None:
     loop: dict[str, Any] = {}
     loop["source"] = loop
     assert any("too deeply" in text for text in problems(loop).values())
+
+
+@pytest.mark.parametrize(
+    ("override", "where", "text"),
+    [
+        (
+            "privacy.acknowledge_unique=note",
+            "privacy.acknowledge_unique",
+            "must be true or false, or a list of texts",
+        ),
+        (
+            "privacy.acknowledge_unique=[1]",
+            "privacy.acknowledge_unique",
+            "must be true or false, or a list of texts",
+        ),
+        (
+            "recode.columns={age: {type: interval, round_to: week}}",
+            "recode.columns.age.round_to",
+            "must be a number, greater than 0, or one of day, month, year",
+        ),
+        (
+            "evaluate.measures=[{type: learning, models: []}]",
+            "evaluate.measures.0.models",
+            "has too few items; at least 1 is needed",
+        ),
+        ("privacy.models.0.k=five", "privacy.models.0.k", "must be an integer"),
+        ("privacy.models.0.k=5.5", "privacy.models.0.k", "must be an integer, without a fraction"),
+        (
+            "privacy.models.0.k=[5]",
+            "privacy.models.0.k",
+            "one value is needed, not a list: must be an integer",
+        ),
+        (
+            "privacy.models.0.k=",
+            "privacy.models.0.k",
+            "is empty: must be an integer; give it a value, or leave it out",
+        ),
+        (
+            "release.path=",
+            "release.path",
+            "is empty: text is needed; put it in quotes; give it a value, or leave it out",
+        ),
+        ("bound=maybe", "bound", "must be true or false"),
+        (
+            "unit=id",
+            "unit",
+            "a list is needed, also of one: put it in brackets, [...]",
+        ),
+        (
+            "context.expires=2027-02-30",
+            "context.expires",
+            "there is no such day; a date is needed, such as 2027-11-30",
+        ),
+    ],
+)
+def test_one_problem_for_a_field_in_plain_words(override: str, where: str, text: str) -> None:
+    raw = {key: value for key, value in GOOD.items() if key != "one_row_per_person"}
+    given = raw if where == "unit" else GOOD
+    assert problems(given, override) == {where: text}
+
+
+def test_nothing_is_no_config() -> None:
+    assert problems(None) == {
+        "": "this is empty; a mapping of sections is needed: `anonlib init` drafts one"
+    }

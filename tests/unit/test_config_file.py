@@ -79,6 +79,7 @@ class TestFile:
             ('a: "\\q"', "a backslash is written twice"),
             ("a: {b: 1\nc: 2\n", "lacks a comma, or its closing bracket"),
             ("a: 'b\n", "a text in quotes is not closed"),
+            ("a: 1\n---\nb: 2\n", "a second document begins; a file has one"),
             ("a: - b\n", "a list begins on a line of its own"),
             (b"a: \xff", "not UTF-8 text"),
             (b"#" * 1_000_001, "larger than 1,000,000 bytes"),
