@@ -62,6 +62,8 @@ _KINDS: dict[Any, str] = {
 
 #: The fewest letters of which a known name may be the continuation.
 LEAST_PREFIX = 3
+#: How near a name is to the beginning of a known one that it may mean, from 0 to 1.
+LIKENESS = 0.8
 
 #: What is said if Spark's JVM is gone: the process can't read or write any more.
 JVM_LOST = (
@@ -266,11 +268,13 @@ def refuse_to_write(path: str | Path, error: OSError) -> InputError:
 
 def did_you_mean(name: object, known: Iterable[str]) -> str:
     """`; did you mean X?` with the known name that is nearest to a name, or else that begins with
-    it; empty if there is none."""
+    it, or nearly so; empty if there is none."""
     folded = {each.casefold(): each for each in known}
     text = str(name).casefold()
     longer = [each for each in folded if len(text) >= LEAST_PREFIX and each.startswith(text)]
-    found = get_close_matches(text, folded, 1) or longer
+    begins = {each[: len(text)]: each for each in folded if len(text) > LEAST_PREFIX}
+    nearly = [begins[start] for start in get_close_matches(text, begins, 1, LIKENESS)]
+    found = get_close_matches(text, folded, 1) or longer or nearly
     return f"; did you mean {folded[found[0]]}?" if found else ""
 
 

@@ -31,6 +31,24 @@ class UsageError(InputError):
 class Parser(argparse.ArgumentParser):
     """A parser that raises UsageError where argparse would exit."""
 
+    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """As argparse does. What is unknown is told by the verb's own parser, with its flags."""
+        found, unknown = self.parse_known_args(args, namespace)
+        if unknown:
+            parser = self._of(found)
+            flags = [text for action in parser._actions for text in action.option_strings]
+            name, is_flag = unknown[0].partition("=")[0], unknown[0].startswith("-")
+            near = did_you_mean(name, flags) if is_flag else ""
+            parser.error(f"unrecognized arguments: {' '.join(unknown)}{near}")
+        return found
+
+    def _of(self, found: argparse.Namespace) -> argparse.ArgumentParser:
+        """The parser of the verb, and its action, that were given."""
+        parser: argparse.ArgumentParser = self
+        while verbs := [a for a in parser._actions if isinstance(a, argparse._SubParsersAction)]:
+            parser = verbs[0].choices[getattr(found, verbs[0].dest)]
+        return parser
+
     def error(self, message: str) -> NoReturn:
         wrong = re.search(r"invalid choice: '(.*?)' \(choose from (.*)\)$", message)
         if wrong is not None:

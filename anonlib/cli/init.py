@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from pydantic import ValidationError
 
 from anonlib.cli.shared import progress_of, write_text
-from anonlib.config.checks.source_section import check_database, check_secrets
+from anonlib.config.checks.source_section import check_database, check_format, check_secrets
 from anonlib.config.keys import read_secret_options
 from anonlib.config.model import SourceSection
 from anonlib.config.places import check_paths
@@ -94,7 +94,7 @@ def describe_source(args: argparse.Namespace, table: str) -> SourceSection:
         source = SourceSection.model_validate(given)
         places = check_paths({"source.path": table})
         databases = _of_database(source, table) if args.format == "jdbc" else ()
-        if found := [*check_secrets(source), *places, *databases]:
+        if found := [*check_format(source), *check_secrets(source), *places, *databases]:
             raise ConfigError(found)
         read_secret_options(source)
     except ValidationError as error:
@@ -121,7 +121,12 @@ def _of_database(source: SourceSection, table: str) -> Iterator[Problem]:
 
 def _of_arguments(problems: Sequence[Problem]) -> Iterator[Problem]:
     """The problems, with the arguments in place of the fields of the config."""
-    names = {"source.options": "--option", "source.secrets": "--secret", "source.path": "SOURCE"}
+    names = {
+        "source.format": "--format",
+        "source.options": "--option",
+        "source.secrets": "--secret",
+        "source.path": "SOURCE",
+    }
     for problem in problems:
         section = ".".join(problem.where.split(".")[:2])
         name = problem.where.removeprefix(section).removeprefix(".")

@@ -49,7 +49,8 @@ def parse_args(argv: Sequence[str] | None, version: str) -> argparse.Namespace:
         UsageError: The arguments are not valid.
         SystemExit: With code 0, after `--help` and `--version`.
     """
-    return make_parser(version).parse_args(argv)
+    args: argparse.Namespace = make_parser(version).parse_args(argv)
+    return args
 
 
 def make_parser(version: str) -> Parser:

@@ -33,6 +33,8 @@ from anonlib.errors import (
 #: A config as verbs take it: a Config, a dict, or the path of a YAML file.
 GivenConfig: TypeAlias = Config | Mapping[str, Any] | str | Path
 
+#: Fields of models that may stand elsewhere by mistake.
+_OF_MODELS = {"k": "privacy.models.0.k", "l": "privacy.models.1.l"}
 #: Fields whose checks read attributes. Their problems may follow from a wrong attribute.
 _ON_ATTRIBUTES = (
     *("attributes", "one_row_per_person", "unit", "pseudonyms", "recode.columns"),
@@ -356,7 +358,7 @@ def _validate(tree: dict[str, Any], problems: list[Problem]) -> Config | None:
         except ValidationError as error:
             if attempt == 0:  # later errors follow from the removals
                 problems += [
-                    problem
+                    _hint_at_model(problem)
                     for problem in problems_of(error, Config)
                     # Plug-ins that could not be built were reported with their own fields.
                     if not any(_within(where, problem.where) for where in reported)
@@ -365,6 +367,14 @@ def _validate(tree: dict[str, Any], problems: list[Problem]) -> Config | None:
                 if not _remove(tree, item["loc"][: -1 if item["type"] == "missing" else None]):
                     return None
     return None
+
+
+def _hint_at_model(problem: Problem) -> Problem:
+    """The problem, which says where k and l stand if they stand elsewhere."""
+    place = _OF_MODELS.get(problem.where.removeprefix("privacy."))
+    if place is None:
+        return problem
+    return Problem(problem.where, f"unknown field; did you mean {place}, a field of a model?")
 
 
 def _remove(tree: dict[str, Any], loc: Sequence[int | str]) -> bool:

@@ -118,6 +118,21 @@ class TestGrammar:
             if action.default not in (None, False, "", [], argparse.SUPPRESS, "==SUPPRESS=="):
                 assert "default" in action.help or action.dest == "log_format", action.dest
 
+    @pytest.mark.parametrize(
+        ("argv", "text"),
+        [
+            (["release", "a.yaml", "--sett", "seed=3"], "did you mean --set?"),
+            (["check", "a.yaml", "--jsn"], "did you mean --json?"),
+            (["hierarchy", "check", "a.yaml", "--confg=b"], "did you mean --conf?"),
+            (["init", "people.csv", "--format", "cvs"], "--format: unknown format; did you mean"),
+        ],
+    )
+    def test_what_may_be_meant(
+        self, argv: list[str], text: str, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert main(argv) == 2
+        assert text in capsys.readouterr().err
+
     def test_version(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["--version"]) == 0
         assert capsys.readouterr().out.startswith("anonlib ")

@@ -509,3 +509,26 @@ def test_nothing_is_no_config() -> None:
     assert problems(None) == {
         "": "this is empty; a mapping of sections is needed: `anonlib init` drafts one"
     }
+
+
+@pytest.mark.parametrize(
+    ("override", "where", "text"),
+    [
+        ("one_row_per_person=idd", "one_row_per_person", "did you mean id?"),
+        ("policy=hippa", "policy", "did you mean hipaa-safe-harbor?"),
+        ("k=5", "k", "did you mean privacy.models.0.k"),
+        ("privacy.k=5", "privacy.k", "did you mean privacy.models.0.k"),
+        ("privacy.l=5", "privacy.l", "did you mean privacy.models.1.l"),
+        ("source.format=cvs", "source.format", "unknown format; did you mean csv?"),
+    ],
+)
+def test_what_may_be_meant(override: str, where: str, text: str) -> None:
+    found = problems(GOOD, override)
+    assert [*found] == [where]
+    assert text in found[where]
+
+
+def test_a_gate_without_measures() -> None:
+    gates = [{"figure": "marginals.missing", "at_most": 1}]
+    found = problems({**GOOD, "evaluate": {"measures": []}, "gates": gates})
+    assert found == {"gates.0": "needs a measure; add one under `evaluate.measures`"}

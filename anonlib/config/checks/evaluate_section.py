@@ -34,6 +34,8 @@ def check_gates(
             yield Problem(where, "`at_least` is above `at_most`: nothing could pass")
         if evaluate is None:
             yield Problem(where, "needs a measure; add `evaluate`")
+        elif not measures:
+            yield Problem(where, "needs a measure; add one under `evaluate.measures`")
         elif gate.figure not in measure_of:
             near = did_you_mean(gate.figure, measure_of)
             measure = gate.figure.partition(".")[0]

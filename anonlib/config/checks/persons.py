@@ -21,8 +21,11 @@ def check_persons(
     if isinstance(one_row_per_person, str):
         attribute = attributes.get(one_row_per_person)
         if attribute is None or attribute.role is not Role.IDENTIFIER:
+            identifiers = [n for n, a in attributes.items() if a.role is Role.IDENTIFIER]
+            near = did_you_mean(one_row_per_person, () if attribute else identifiers)
             yield Problem(
-                "one_row_per_person", "must be true, or name a column with `role: identifier`"
+                "one_row_per_person",
+                f"must be true, or name a column with `role: identifier`{near}",
             )
     if len(set(unit)) < len(unit):
         yield Problem("unit", "a column is named twice; remove one")

@@ -7,10 +7,12 @@ from anonlib.config.environment import SQL_OPTIONS
 from anonlib.config.model import SourceSection
 from anonlib.config.reader_options import check_reader_options
 from anonlib.config.secrets import has_secret, is_secret_setting
-from anonlib.errors import Problem
+from anonlib.errors import Problem, did_you_mean
 
 #: Formats of files and folders.
 FILES = ("delta", "parquet", "csv", "json", "orc")
+#: Formats that anonlib knows. Spark may have others.
+KNOWN = (*FILES, "jdbc", "table", "generator", "dataframe", "text", "avro", "xml")
 
 #: URLs of Oracle's drivers. They have a user and a password before the @, and no //.
 _ORACLE = re.compile(r":(?:thin|oci8?):(?!@)(.*)", re.IGNORECASE | re.DOTALL)
@@ -24,6 +26,7 @@ def check_source(source: SourceSection) -> Iterator[Problem]:
     """Checks the fields of `source`, its options and its secrets."""
     if source.format != source.format.lower():
         yield Problem("source.format", "write it in lower case")
+    yield from check_format(source)
     if source.format in ("generator", "dataframe"):
         for field in ("path", "table", "version", "options", "secrets"):
             if getattr(source, field) not in (None, {}):
@@ -49,6 +52,13 @@ def check_source(source: SourceSection) -> Iterator[Problem]:
         yield Problem("source.version", "only Delta tables have versions; remove it")
     yield from check_reader_options(source)
     yield from check_secrets(source)
+
+
+def check_format(source: SourceSection) -> Iterator[Problem]:
+    """A problem if the format is nearly one that anonlib knows: Spark, which may have others, would
+    say so late."""
+    if source.format.lower() not in KNOWN and (near := did_you_mean(source.format, KNOWN)):
+        yield Problem("source.format", f"unknown format{near}")
 
 
 def _needs_path(source: SourceSection) -> bool:
