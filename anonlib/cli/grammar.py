@@ -33,20 +33,20 @@ class Parser(argparse.ArgumentParser):
 
     def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
         """As argparse does. What is unknown is told by the verb's own parser, with its flags."""
-        found, unknown = self.parse_known_args(args, namespace)
+        known, unknown = self.parse_known_args(args, namespace)
         if unknown:
-            parser = self._of(found)
+            parser = self._of(known)
             flags = [text for action in parser._actions for text in action.option_strings]
             name, is_flag = unknown[0].partition("=")[0], unknown[0].startswith("-")
             near = did_you_mean(name, flags) if is_flag else ""
             parser.error(f"unrecognized arguments: {' '.join(unknown)}{near}")
-        return found
+        return known
 
-    def _of(self, found: argparse.Namespace) -> argparse.ArgumentParser:
+    def _of(self, known: argparse.Namespace) -> argparse.ArgumentParser:
         """The parser of the verb, and its action, that were given."""
         parser: argparse.ArgumentParser = self
         while verbs := [a for a in parser._actions if isinstance(a, argparse._SubParsersAction)]:
-            parser = verbs[0].choices[getattr(found, verbs[0].dest)]
+            parser = verbs[0].choices[getattr(known, verbs[0].dest)]
         return parser
 
     def error(self, message: str) -> NoReturn:
@@ -153,8 +153,10 @@ def whole_number(least: int | None) -> Any:
             number = int(text)
         except ValueError:
             raise argparse.ArgumentTypeError("a whole number is needed") from None
-        if (least is not None and number < least) or abs(number) >= 2**63:
-            raise argparse.ArgumentTypeError("out of range")
+        if least is not None and number < least:
+            raise argparse.ArgumentTypeError(f"must be at least {least}")
+        if abs(number) >= 2**63:
+            raise argparse.ArgumentTypeError("must be less than 2^63, on both sides of 0")
         return number
 
     return parse

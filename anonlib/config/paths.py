@@ -11,6 +11,11 @@ from anonlib.errors import did_you_mean
 
 #: The beginning of a path that is relative to the working directory of the run.
 CWD = "cwd:"
+#: Variables of the environment with which paths without a scheme may lie in another store.
+_OF_CLUSTERS = (
+    *("HADOOP_CONF_DIR", "YARN_CONF_DIR", "SPARK_CONF_DIR", "SPARK_HOME"),
+    *("PYSPARK_GATEWAY_PORT", "PYSPARK_SUBMIT_ARGS", "DATABRICKS_RUNTIME_VERSION"),
+)
 #: The fields that are paths, as keys from the root of a config. * is any key, or any index.
 PATHS = (
     ("source", "path"),
@@ -73,6 +78,14 @@ def from_shell(keys: tuple[str, ...], value: Any) -> Any:
 def relate(path: str, folder: Path) -> str:
     """A path that is relative to the working directory, for a config in another folder."""
     return path if not path or _ROOTED.match(path) else os.path.relpath(path, folder)
+
+
+def is_local(path: str | Path) -> bool:
+    """Whether Spark looks for a path on this machine, as far as that can be told before it starts:
+    the path has no scheme, and nothing in the environment may name another store for such paths."""
+    if re.match(r"[a-z][a-z0-9+.-]+:", str(path), re.IGNORECASE):
+        return False
+    return not any(os.environ.get(name) for name in _OF_CLUSTERS)
 
 
 def hint_at_file(path: str | Path) -> str:

@@ -141,7 +141,7 @@ def _may_suppress(kernel: Kernel, models: Sequence[PrivacyModel], limit: float, 
         raise InputError(f"suppression_limit: kernel {kernel.type} suppresses no rows")
     if limit and (relative := [model.type for model in models if model.relative]):
         raise InputError(
-            f"suppression_limit: {', '.join(relative)} measure cells against all rows, "
+            f"suppression_limit: by {', '.join(relative)}, cells are measured against all rows, "
             "which suppressed ones would change; leave it out"
         )
     return count_share(limit, n)

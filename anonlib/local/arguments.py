@@ -185,7 +185,10 @@ def name_arguments(arguments: Arguments) -> Iterator[None]:
 
 def _rename(problems: Sequence[Problem], arguments: Arguments) -> list[Problem]:
     models = "models" in (arguments.sections.get("privacy") or {})
-    return [Problem(_name_argument(p.where, models=models), p.text) for p in problems]
+    # Columns that no argument names are left out.
+    texts = [p.text.replace("give it `role: drop`", "leave it out") for p in problems]
+    places = [_name_argument(p.where, models=models) for p in problems]
+    return [*map(Problem, places, texts)]
 
 
 def _name_argument(where: str, *, models: bool) -> str:

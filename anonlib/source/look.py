@@ -2,11 +2,13 @@
 built from them), and a table of invented people to try things out."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import pyarrow as pa
 from pyspark.sql import functions as F
 
 from anonlib.config.model import Config
+from anonlib.config.paths import is_local
 from anonlib.errors import InputError
 from anonlib.progress import Progress
 from anonlib.source import open_columns
@@ -69,11 +71,13 @@ def published_rows(
 
 def write_people(path: str, kind: str, rows: int, seed: int, progress: Progress) -> None:
     """Writes a table of invented people to a folder that is not there yet."""
+    if is_local(path) and Path(path).exists():
+        raise InputError(f"{path}: is there already; name another")
     with progress.stage("start"):
         spark = session()
     storage = Storage(spark, path)
     if storage.exists(storage.root):
-        raise InputError(f"{path}: is there already")
+        raise InputError(f"{path}: is there already; name another")
     with progress.stage("generate", spark), translate_errors(f"path {path}"):
         writer = generate(spark, rows, seed).write.format(kind)
         if kind == "csv":

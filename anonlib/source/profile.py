@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -13,7 +14,7 @@ from anonlib.config.draft import TableProfile
 from anonlib.config.extension import guess_format
 from anonlib.config.keys import read_secret_options
 from anonlib.config.model import SourceSection
-from anonlib.config.paths import hint_at_file
+from anonlib.config.paths import hint_at_file, is_local
 from anonlib.errors import InputError
 from anonlib.progress import Progress
 from anonlib.source.columnar import explain_types
@@ -59,6 +60,7 @@ def profile(
     secret = read_secret_options(
         SourceSection.model_validate({"format": source_format or "", "secrets": secrets})
     )
+    _require_table(source, source_format)
     with progress.stage("start"):
         spark = session()
     with progress.stage("look", spark), translate_errors("source"):
@@ -86,6 +88,24 @@ def profile(
         notes=tuple(notes),
         hashes=hashes,
     )
+
+
+def _require_table(source: str, kind: str | None) -> None:
+    """Raises InputError if Spark, which takes seconds to start, would find no table in a file."""
+    if kind in ("jdbc", "table") or not is_local(source) or re.search(r"[*?\[{]", source):
+        return
+    path = Path(source)
+    if not path.exists():
+        of_catalog = kind is None and re.fullmatch(r"\w+(\.\w+){0,2}", source)
+        if not of_catalog or guess_format(source):
+            raise InputError(f"{source}: no such file or folder{hint_at_file(source)}")
+    elif path.is_file():
+        if path.stat().st_size == 0:
+            raise InputError(f"{source}: is empty")
+        if kind is None and path.suffix.lower() in (".yaml", ".yml"):
+            raise InputError(f"{source}: is YAML, as configs are, and no table")
+        if kind is None and guess_format(source) is None:
+            raise InputError(f"{source}: its format is not clear; name it with --format")
 
 
 def _name_notes(names: list[str]) -> list[str]:

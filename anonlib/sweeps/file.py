@@ -51,7 +51,7 @@ def load_sweep(path: str | Path, overrides: Sequence[str] = ()) -> Sweep:
         InputError: A file can't be read, or is not YAML.
         ConfigError: All problems of the file and of all points of its grid.
     """
-    return parse_sweep(read_raw(path), overrides, Path(path).parent)
+    return parse_sweep(read_raw(path, "sweep"), overrides, Path(path).parent)
 
 
 def as_sweep(sweep: Sweep | Mapping[str, Any] | str | Path) -> Sweep:

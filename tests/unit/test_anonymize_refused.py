@@ -113,6 +113,11 @@ class TestWhatIsRefused:
             with pytest.raises(InputError, match=r"^quasi_identifiers: "):
                 released(people(), quasi_identifiers=names)
 
+    def test_columns_that_can_not_be_used_are_to_be_left_out(self) -> None:
+        data = people().assign(parts=[[1]] * len(people()))
+        with pytest.raises(ConfigError, match=r"is not supported; leave it out$"):
+            released(data, insensitive=["parts"])
+
     def test_a_category_of_texts_is_text(self) -> None:
         data = people()
         data["age"] = pd.Categorical(data["age"].astype(str), ordered=True)

@@ -38,7 +38,7 @@ WRONG: list[tuple[str, dict[str, Any], str, str]] = [
      "privacy.suppress", "needs a suppression_limit above 0"),
     ("relative_cost", {**GOOD, "privacy": {"models": [K, {"type": "t_closeness", "t": 0.2}],
      "suppress": "costliest", "suppression_limit": 0.1}},
-     "privacy.suppress", "t_closeness measure cells against all released rows"),
+     "privacy.suppress", "by t_closeness, cells are measured against all released rows"),
 ]
 # fmt: on
 

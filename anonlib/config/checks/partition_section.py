@@ -57,7 +57,7 @@ def _check_tuples(config: Config, where: str) -> Iterator[Problem]:
     if kernel.suppresses and config.privacy.suppression_limit and relative:
         yield Problem(
             "privacy.suppression_limit",
-            f"{relative} measure cells against all released rows, which change when "
+            f"by {relative}, cells are measured against all released rows, which change when "
             f"{kernel.type} suppresses some; set it to 0",
         )
     if config.privacy.suppress != "needed":

@@ -75,7 +75,7 @@ def check_suppression(privacy: PrivacySection, models: Sequence[PrivacyModel]) -
     if relative := name_relative(models):
         yield Problem(
             "privacy.suppress",
-            f"{relative} measure cells against all released rows, which change with every "
+            f"by {relative}, cells are measured against all released rows, which change with every "
             "suppressed cell; use `needed`",
         )
 
