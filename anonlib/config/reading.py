@@ -4,7 +4,7 @@ All problems are reported together.
 """
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -16,7 +16,7 @@ from anonlib.config.checks import check_config
 from anonlib.config.defaults import DEFAULTS, fill_defaults, list_usual_measures
 from anonlib.config.environment import find_secret_variables, interpolate
 from anonlib.config.extension import guess_format
-from anonlib.config.model import NOT_A_NUMBER, Config, EvaluateSection, takes_number
+from anonlib.config.model import NOT_A_NUMBER, Attribute, Config, EvaluateSection, takes_number
 from anonlib.config.overrides import apply_override
 from anonlib.config.paths import hint_at_file, locate, locate_all
 from anonlib.config.policies import build_policy, list_policies
@@ -29,6 +29,7 @@ from anonlib.errors import (
     join_path,
     problems_of,
 )
+from anonlib.table.schema import Role, Scale
 
 #: A config as verbs take it: a Config, a dict, or the path of a YAML file.
 GivenConfig: TypeAlias = Config | Mapping[str, Any] | str | Path
@@ -212,9 +213,11 @@ def build_config(tree: dict[str, Any], folder: Path | None, problems: list[Probl
     tree = locate_all(fill_defaults(tree), folder)
     _build_plugins(tree, problems)
     _build_policy(tree, folder, problems)
+    given = tree.get("attributes")
+    names = [*given] if isinstance(given, dict) else []
     config = _validate(tree, problems)
     if config is not None:
-        problems += _unless_implied(check_config(config), problems)
+        problems += _unless_implied(config, names, problems)
     if problems or config is None:
         raise ConfigError(problems)
     return config
@@ -388,18 +391,41 @@ def _remove(tree: dict[str, Any], loc: Sequence[int | str]) -> bool:
     return bool(loc) and isinstance(node, dict) and node.pop(loc[-1], None) is not None
 
 
-def _unless_implied(problems: Iterable[Problem], others: Sequence[Problem]) -> list[Problem]:
-    """The problems that do not merely follow from earlier ones, which are `others`."""
+def _unless_implied(
+    config: Config, names: Sequence[str], others: Sequence[Problem]
+) -> list[Problem]:
+    """The problems of a config that do not merely follow from earlier ones, which are `others`.
+
+    names: The columns under `attributes`, also those that were removed since they are wrong.
+    """
     places = {_place(problem.where) for problem in others}
     wrong_attributes = any(place.startswith("attributes") for place in places)
     wrong_measures = any(place.startswith("evaluate") for place in places)
+    wrong = [n for n in names if any(_within(p.where, f"attributes.{n}") for p in others)]
+    lasting = _find_lasting(config, wrong) if wrong else set()
     return [
         problem
-        for problem in problems
+        for problem in check_config(config)
         if _place(problem.where) not in places
-        and not (wrong_attributes and _place(problem.where).startswith(_ON_ATTRIBUTES))
+        and not (
+            wrong_attributes
+            and _place(problem.where).startswith(_ON_ATTRIBUTES)
+            and problem.where not in lasting
+        )
         and not (wrong_measures and problem.where.startswith("gates"))
     ]
+
+
+def _find_lasting(config: Config, wrong: Sequence[str]) -> set[str]:
+    """The places of the problems that a config has whatever role the wrong attributes have."""
+    found = []
+    for role in Role:
+        scale = Scale.NOMINAL if role is Role.QUASI_IDENTIFIER else None
+        stand_in = Attribute.model_validate({"role": role, "scale": scale})
+        attributes = {**config.attributes, **dict.fromkeys(wrong, stand_in)}
+        changed = config.model_copy(update={"attributes": attributes})
+        found.append({problem.where for problem in check_config(changed)})
+    return set.intersection(*found)
 
 
 def _place(where: str) -> str:

@@ -532,3 +532,39 @@ def test_a_gate_without_measures() -> None:
     gates = [{"figure": "marginals.missing", "at_most": 1}]
     found = problems({**GOOD, "evaluate": {"measures": []}, "gates": gates})
     assert found == {"gates.0": "needs a measure; add one under `evaluate.measures`"}
+
+
+class TestProblemsBesideAWrongAttribute:
+    """They are told, unless they may follow from it."""
+
+    def found(self, role: str, **sections: Any) -> list[str]:
+        raw = changed("attributes", "city", to={"role": role, "scale": "nominal"})
+        return sorted(problems({**raw, **sections}))
+
+    def test_those_of_other_columns(self) -> None:
+        diverse = {"type": "l_diversity", "l": 2, "attribute": "ilness"}
+        recode = {"columns": {"agee": "interval", "city": "mode"}}
+        found = self.found(
+            "quasi",
+            privacy={"models": [*GOOD["privacy"]["models"], diverse]},
+            recode=recode,
+            release={"path": "out", "partition_by": ["nope"]},
+            one_row_per_person="idd",
+        )
+        assert found == [
+            "attributes.city.role",
+            "one_row_per_person",
+            "privacy.models.1.attribute",
+            "recode.columns.agee",
+            "release.partition_by.0",
+        ]
+
+    def test_those_that_follow(self) -> None:
+        diverse = {"type": "l_diversity", "l": 2}
+        rest = {name: {"role": "drop"} for name in ("illness", "label", "age")}
+        raw = {**GOOD, "attributes": {**GOOD["attributes"], **rest, "city": {"role": "sensitve"}}}
+        raw["privacy"] = {"models": [*GOOD["privacy"]["models"], diverse]}
+        assert [*problems(raw)] == ["attributes.city.role"]
+        assert self.found("quasi", recode={"columns": {"city": "mode"}}) == ["attributes.city.role"]
+        unit = {"one_row_per_person": False, "unit": ["city"]}
+        assert self.found("identifer", **unit) == ["attributes.city.role"]
