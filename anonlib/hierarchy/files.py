@@ -164,7 +164,9 @@ def _row_problems(rows: list[Row]) -> Iterator[str]:
         return
     short = [row.line for row in rows if len(row.names) < 2]
     if short:
-        yield f"{_lines(short)} no group above the value"
+        tabs = all("\t" in name for row in rows for name in row.names)
+        hint = "; separate names by commas, not by tabs" if tabs else ""
+        yield f"{_lines(short)} no group above the value{hint}"
     hollow = [row.line for row in rows if "" in row.names[1:]]
     if hollow:
         yield f"{_lines(hollow)} an empty name between others"
@@ -172,7 +174,12 @@ def _row_problems(rows: list[Row]) -> Iterator[str]:
     if len(roots) > 1:
         root = roots.most_common(1)[0][0]
         others = [row.line for row in rows if row.names[-1] != root]
-        yield f"{_lines(others)} another root than most"
+        hint = ""
+        if len({row.names[0] for row in rows}) == 1:
+            hint = "; the root stands last in each line, and the value first"
+        elif others == [rows[0].line] and len(rows) > 2:
+            hint = "; if it is a header, remove it"
+        yield f"{_lines(others)} another root than most{hint}"
     seen: set[str] = set()
     again = []
     for row in rows:

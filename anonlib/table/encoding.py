@@ -1,7 +1,7 @@
 """Encodes quasi-identifiers as the columns that kernels work on. Each column has one frozen
 encoding, fitted on the whole table and shared by all blocks."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -257,25 +257,37 @@ def sort_categories(
     if column.order is not None:
         known = set(column.order)
         if unknown := [value for value in distinct.to_pylist() if value not in known]:
-            raise _refuse_unlisted(column.name, "order", unknown, missing_tokens)
+            raise _refuse_unlisted(*(column.name, "order", unknown), missing_tokens, known)
         return pa.array(column.order, column.type)
     if column.hierarchy is None:
         return distinct.take(pc.sort_indices(distinct))
     places = column.hierarchy.places(distinct)
     if (places < 0).any():
         unknown = distinct.filter(pa.array(places < 0)).to_pylist()
-        raise _refuse_unlisted(column.name, "hierarchy", unknown, missing_tokens)
+        listed = column.hierarchy.names[: column.hierarchy.tree.high[-1]]
+        raise _refuse_unlisted(column.name, "hierarchy", unknown, missing_tokens, listed)
     return distinct.take(pa.array(np.argsort(places, kind="stable")))
 
 
 def _refuse_unlisted(
-    name: str, field: str, unknown: Sequence[object], missing_tokens: tuple[str, ...]
+    name: str,
+    field: str,
+    unknown: Sequence[object],
+    missing_tokens: tuple[str, ...],
+    listed: Iterable[str],
 ) -> ConfigError:
     """The error for values that a column's order or hierarchy lacks. It names those that the config
-    has itself, as missing tokens."""
+    has itself, as missing tokens.
+
+    listed: What the order or hierarchy has.
+    """
+    near = {text.strip().casefold() for text in listed}
+    n_near = sum(isinstance(v, str) and v.strip().casefold() in near for v in unknown)
     texts = {fold_text(value) for value in unknown if isinstance(value, str)}
     tokens = [repr(token) for token in missing_tokens if fold_text(token) in texts]
     text = f"lacks {len(unknown)} of the distinct values that the column has"
+    if n_near:
+        text += f"; {n_near} would match in another case or without blanks around"
     if tokens:
         are = "one is a missing token" if len(tokens) == 1 else f"{len(tokens)} are missing tokens"
         text += f"; {are}: {', '.join(tokens)}, which a quasi-identifier keeps as a value"

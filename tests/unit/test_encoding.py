@@ -46,6 +46,7 @@ def fitted(values: pa.Array, scale: Scale = Scale.CONTINUOUS, seen: Any = None) 
         (["a", "?", "y"], ("?", ""), "lacks 2 of .*; one is a missing token: '\\?', which a quasi"),
         (["  ", "na", "a"], ("?", "", "NA"), "lacks 2 .*; 2 are missing tokens: '', 'NA', which"),
         (["a", "b", "?"], (), "lacks 1 of the distinct values that the column has; add"),
+        (["a", "B ", "y"], (), "lacks 2 .*; 1 would match in another case or without blanks"),
     ],
 )
 def test_an_order_that_lacks_missing_tokens(

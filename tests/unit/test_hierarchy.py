@@ -105,6 +105,24 @@ def test_one_value(tmp_path: Path) -> None:
             "line 3: has a name that is also elsewhere in the tree; rename one",
         ),
         ("a;secret;*\nsecret;*\n", "line 2: has a value that is a group of others"),
+        (
+            "secret;all\na;*\nb;*\n",
+            "line 1: has another root than most; if it is a header, remove it",
+        ),
+        (
+            "secret\t*\na\t*\n",
+            (
+                "line 1 and 1 more: have no group above the value; separate names by commas, not by "
+                "tabs; line 2: has another root than most"
+            ),
+        ),
+        (
+            "*;a\n*;a\n*;secret\n",
+            (
+                "line 3: has another root than most; the root stands last in each line, and the value "
+                "first; line 2 and 1 more: have a value of an earlier row"
+            ),
+        ),
     ],
 )
 def test_what_is_wrong_is_said_by_line(tmp_path: Path, text: str, expected: str) -> None:
