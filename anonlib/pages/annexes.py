@@ -11,7 +11,8 @@ from anonlib.pages.certificate import (
     is_in_memory,
     was_measured,
 )
-from anonlib.pages.front import find_k, was_attacked
+from anonlib.pages.front import was_attacked
+from anonlib.pages.secrecy import find_k
 from anonlib.pages.specs import Record, is_released, list_gates, list_models, read_persons
 from anonlib.pages.words import count_classes, spoken
 from anonlib.text import count_noun, printable

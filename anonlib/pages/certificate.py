@@ -14,11 +14,11 @@ from anonlib.pages.front import (
     describe_filter,
     describe_use,
     find_chance,
-    find_k,
     is_batch,
     was_attacked,
 )
 from anonlib.pages.release import count_states, find_name
+from anonlib.pages.secrecy import find_k, has_few, tells_few, withhold
 from anonlib.pages.specs import (
     Record,
     is_k_anonymity,
@@ -178,18 +178,14 @@ def _data(record: Record) -> Iterator[Row]:
 def _losses(record: Record, which: str) -> Mapping[str, Any]:
     """The losses, as far as the manifest may have them: with those of few suppressed rows among
     them, they would tell of these."""
-    return {} if _has_few(record) else record.get(which, {})
+    return {} if has_few(record) else record.get(which, {})
 
 
-def _has_few(record: Record) -> bool:
-    """Whether few rows are suppressed: so few that their number is not told."""
-    return bool(0 < record["n_suppressed"] < find_k(record))
-
-
-def _measures(record: Record) -> Mapping[str, Any]:
-    """The findings by measure. Of distributions none if they would tell of few suppressed rows."""
-    found: Mapping[str, Any] = (record.get("evaluation") or {}).get("measures", {})
-    return {n: each for n, each in found.items() if n != "marginals" or not _has_few(record)}
+def _list_figures(record: Record, measure: str) -> list[Record]:
+    """The figures of a measure that have a value."""
+    measures = (record.get("evaluation") or {}).get("measures", {})
+    figures = (measures.get(measure) or {}).get("figures", ())
+    return [figure for figure in figures if figure["value"] is not None]
 
 
 def _few(n: int, k: int) -> str:
@@ -198,12 +194,13 @@ def _few(n: int, k: int) -> str:
 
 def _columns(record: Record) -> Iterator[Row]:
     losses = dict(_losses(record, "losses_by_column"))
-    for figure in _measures(record).get("marginals", {}).get("figures", ()):
-        if figure["name"] != "missing" and figure["value"] is not None:
+    for figure in () if has_few(record) else _list_figures(record, "marginals"):
+        if figure["name"] != "missing":
             losses.setdefault(spoken(figure["name"]), {})[figure["of"]] = figure["value"]
     for name, column in record["settings"]["columns"].items():
         found = [(metric, of[name]) for metric, of in losses.items() if name in of]
         loss = f"{found[0][0]} {number(found[0][1])}" if found else "–"
+        loss = "withheld" if has_few(record) and "recoder" in column else loss
         yield name, spoken(column["role"]), describe_technique(column), loss
 
 
@@ -229,7 +226,7 @@ def _verdicts(record: Record) -> Iterator[Row]:
 
 def _gates(record: Record) -> Iterator[Row]:
     for gate in list_gates(record):
-        found = _withhold(record) if _tells_few(record, gate.figure) else gate.finding
+        found = withhold(record) if tells_few(record, gate.figure) else gate.finding
         yield f"gate {gate.text}", found, "–", "passed" if gate.passed else "not passed"
 
 
@@ -266,8 +263,7 @@ def _risks(record: Record) -> Iterator[Row]:
     exact = all(verdict["exact"] for verdict in audit["verdicts"] if is_k_anonymity(verdict))
     known = "exact" if exact and not by_batch else "at most"
     yield _chance("largest chance", None if largest is None else largest.value, known)
-    measured = _measures(record).get("reidentification") or {}
-    figures = measured.get("figures", ())
+    figures = _list_figures(record, "reidentification")
     means = [f["value"] for f in figures if f["name"] == "prosecutor_mean" and not f.get("by_rows")]
     how = f"measured{OF_BATCH if is_batch(record) else ''}"
     yield _chance("mean chance", means[0] if means else None, how)
@@ -303,10 +299,9 @@ def _compare_to_threshold(value: float) -> str:
 
 def _disclosure(record: Record) -> Iterator[Row]:
     """The share of rows whose class all but tells a sensitive value, by column, if measured."""
-    measured = (record.get("evaluation") or {}).get("measures", {}).get("disclosure") or {}
     bounds = _list_bounds(record, "disclosure")
-    for each in measured.get("figures", ()):
-        if each["name"] == "certain" and each["value"] is not None:
+    for each in _list_figures(record, "disclosure"):
+        if each["name"] == "certain":
             name = f"rows whose class all but tells {each['of']}"
             yield name, number(each["value"]), "–", "share of rows", "; ".join(bounds) or "no gate"
 
@@ -318,8 +313,7 @@ def _list_bounds(record: Record, measure: str) -> list[str]:
 
 def was_measured(record: Record, name: str) -> bool:
     """Whether a measure has a figure with a value."""
-    measured = (record.get("evaluation") or {}).get("measures", {}).get(name) or {}
-    return any(each["value"] is not None for each in measured.get("figures", ()))
+    return bool(_list_figures(record, name))
 
 
 def _attack(record: Record, name: str) -> Row:
@@ -346,11 +340,21 @@ def _attack(record: Record, name: str) -> Row:
 
 
 def _utilities(record: Record) -> Iterator[Row]:
-    measures = _measures(record)
+    if has_few(record):
+        yield "utilities", withhold(record)
+    else:
+        yield from _kept_utilities(record)
+    groups = tuple(_groups(record))
+    yield from groups
+    if not groups:
+        yield "worst subgroup", f"{NOT_COVERED}: the measure fairness was not asked for"
+
+
+def _kept_utilities(record: Record) -> Iterator[Row]:
+    """The worst figures of utility; losses where too few were measured."""
     rows: list[Row] = []
     for measure, figure in _UTILITIES:
-        found = [f for f in measures.get(measure, {}).get("figures", ()) if f["name"] == figure]
-        found = [f for f in found if f["value"] is not None]
+        found = [each for each in _list_figures(record, measure) if each["name"] == figure]
         if found and not any(row[0].startswith(measure) for row in rows):
             worst = max(found, key=lambda f: (f["value"], f["of"]))
             of = f", worst of {worst['of']}" if worst["of"] else ""
@@ -361,28 +365,23 @@ def _utilities(record: Record) -> Iterator[Row]:
     for note in record.get("notes", ()):
         if note.startswith("sse: "):
             yield "lower bound of the loss", note
-    groups = tuple(_groups(record))
-    yield from groups
-    if not groups:
-        yield "worst subgroup", f"{NOT_COVERED}: the measure fairness was not asked for"
 
 
 def _groups(record: Record) -> Iterator[Row]:
     """The group that fares worst, of all columns, by what it is worst in."""
-    found = _measures(record).get("fairness") or {}
+    findings = (record.get("evaluation") or {}).get("measures", {}).get("fairness") or {}
     for name, head in _GROUPS.items():
-        known = [f for f in found.get("figures", ()) if f["name"] == name]
-        known = [figure for figure in known if figure["value"] is not None]
+        known = [each for each in _list_figures(record, "fairness") if each["name"] == name]
         if known:
             worst = max(known, key=lambda f: (f["value"], f["of"]))
-            group = _find_group(found, worst["of"], head, worst["value"])
+            group = _find_group(findings, worst["of"], head, worst["value"])
             text = f"{number(worst['value'])}, {worst['of']}"
             if group is not None:
                 text = f"{number(worst['value'])}, {group['group']} ({worst['of']})"
             if not worst["value"]:
                 text = "0 in every group"
-            few = name != "worst_risk" and (_has_few(record) or _lost_few(group, find_k(record)))
-            yield f"worst subgroup: {spoken(name)}", _withhold(record) if few else text
+            text = withhold(record) if tells_few(record, f"fairness.{name}") else text
+            yield f"worst subgroup: {spoken(name)}", text
 
 
 def _find_group(findings: Record, column: str, head: str, value: float) -> Mapping[str, Any] | None:
@@ -392,33 +391,6 @@ def _find_group(findings: Record, column: str, head: str, value: float) -> Mappi
             rows = [dict(zip(series["heads"], row, strict=True)) for row in series["rows"]]
             return next((row for row in rows if row[head] == value), None)
     return None
-
-
-def _lost_few(group: Mapping[str, Any] | None, k: int) -> bool:
-    """Whether a group has so few suppressed rows that their number is not told."""
-    if group is None or group["suppressed"] >= 1:
-        return False
-    share = group["suppressed"]
-    return bool(0 < round(group["rows released"] * share / (1 - share)) < k)
-
-
-def _tells_few(record: Record, figure: str) -> bool:
-    """Whether a figure would tell of few suppressed rows, of all or of a group."""
-    measure, _, name = figure.partition(".")
-    if measure not in ("fairness", "marginals") or name in ("worst_risk", "risk_gap"):
-        return False
-    series = (_measures(record).get(measure) or {}).get("series", ())
-    groups = [
-        dict(zip(each["heads"], row, strict=True))
-        for each in series
-        if each["name"] == "groups"
-        for row in each["rows"]
-    ]
-    return _has_few(record) or any(_lost_few(group, find_k(record)) for group in groups)
-
-
-def _withhold(record: Record) -> str:
-    return f"withheld: it would tell of fewer than {find_k(record)} suppressed rows"
 
 
 def _rest(record: Record) -> Iterator[Row]:

@@ -13,11 +13,11 @@ from anonlib.pages.front import (
     JudgedFigure,
     explain_figure,
     find_chance,
-    find_k,
     judge_risks,
     judge_utilities,
 )
 from anonlib.pages.release import describe_released, find_name
+from anonlib.pages.secrecy import find_k
 from anonlib.pages.specs import (
     Record,
     is_numeric,

@@ -12,6 +12,7 @@ from anonlib.auditing.report import THRESHOLD
 from anonlib.config.draft import GAIN, bound_gain
 from anonlib.loss import Metric
 from anonlib.measure import Measure
+from anonlib.pages.secrecy import find_k
 from anonlib.pages.specs import (
     JudgedGate,
     Record,
@@ -276,12 +277,6 @@ def describe_filter(record: Record) -> str:
     source = record.get("settings", {}).get("source", {})
     kept = "a condition of the config" if source.get("filtered") else "none: all rows"
     return str(record.get("context", {}).get("data") or kept)
-
-
-def find_k(record: Record) -> int:
-    """The largest k that a verdict required; 0 without one."""
-    required = [each["required"] for each in list_verdicts(record) if is_k_anonymity(each)]
-    return int(max(required, default=0))
 
 
 def is_batch(record: Record) -> bool:

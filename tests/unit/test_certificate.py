@@ -14,9 +14,10 @@ from typing import Any
 
 import pytest
 
+from anonlib import registry
 from anonlib.auditing import Verdict
 from anonlib.errors import InputError
-from anonlib.pages import render
+from anonlib.pages import render, secrecy
 from anonlib.pages.output import certify, read_certificate
 from anonlib.pages.seal import Facts, find_changes, open_seal, seal_record
 from anonlib.pages.specs import read_persons
@@ -256,6 +257,38 @@ def test_figures_that_tell_of_few_suppressed_rows(n_suppressed: int, suppressed:
     assert texts(found, "Verdicts")[f"gate {text}"].startswith(withheld)
     assert "0.0123" not in found.text
     assert ("0.0321" in found.text) is (n_suppressed == 12)
+
+
+def test_only_figures_of_the_released_rows_stand_beside_few_suppressed_rows() -> None:
+    """A share of 0.0123 of categories tells of as many rows."""
+    release = ["reidentification.prosecutor_max", "disclosure.gain", "population.k_map"]
+    both = ["overview.total_variation", "associations.mean", "queries.median", "learning.r2_loss"]
+    gates = [
+        {"gate": f"{name} at most 0.5", "passed": True, "found": f"{name} at most 0.5: 0.0123"}
+        for name in (*release, *both, "plugin.of_others")
+    ]
+    measures = {
+        "associations": reports.findings([reports.figure("mean", 0.0321)]),
+        "learning": reports.findings([reports.figure("accuracy_loss", 0.0321, "city")]),
+    }
+    notes = ["sse: at most 0.0321 % above the optimum"]
+    changes = {"evaluation": {"measures": measures, "gates": gates}, "notes": notes}
+    few, many = facts(**changes, n_suppressed=3), facts(**changes, n_suppressed=12)
+    for found, withheld in ((few, True), (many, False)):
+        verdicts = texts(found, "Verdicts")
+        for name in (*release, *both, "plugin.of_others"):
+            hidden = verdicts[f"gate {name} at most 0.5"].startswith("withheld")
+            assert hidden is (withheld and name not in release)
+        assert ("0.0321" in found.text) is not withheld
+    told = texts(few, "Three utilities")["utilities"]
+    assert told == "withheld: it would tell of fewer than 10 suppressed rows"
+
+
+def test_figures_that_are_told_are_there() -> None:
+    known = registry.plugins("measure")
+    for figure in secrecy._TOLD:
+        measure, _, name = figure.partition(".")
+        assert name in known[measure].names, figure
 
 
 def test_how_near_a_loss_is_to_its_bound() -> None:
