@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from json import dumps
+from math import inf
 from typing import Any
 
 from anonlib import registry
@@ -293,7 +294,9 @@ def _chance(name: str, value: float | None, known: str) -> Row:
     return what, number(value), "–", known, _compare_to_threshold(value)
 
 
-def _compare_to_threshold(value: float) -> str:
+def _compare_to_threshold(value: float | None) -> str:
+    if value is None:
+        return f"not known to be within {THRESHOLD}"
     return f"{'above' if value > THRESHOLD else 'within'} {THRESHOLD}"
 
 
@@ -317,7 +320,8 @@ def was_measured(record: Record, name: str) -> bool:
 
 
 def _attack(record: Record, name: str) -> Row:
-    """The line of an attack: its worst figures, by risk."""
+    """The line of an attack: the figures of the subject whose risk may be the highest. Few attempts
+    prove little: what counts is how high the risk may be."""
     measured = (record.get("evaluation") or {}).get("measures", {}).get(name)
     bounds = _list_bounds(record, name)
     by_subject: dict[str, dict[str, float | None]] = {}
@@ -326,7 +330,7 @@ def _attack(record: Record, name: str) -> Row:
     known = {of: found for of, found in by_subject.items() if found.get("risk") is not None}
     if not known:
         return spoken(name), "not attacked", "–", NOT_COVERED, "; ".join(bounds) or "no gate"
-    of, worst = max(known.items(), key=lambda item: (item[1]["risk"], item[0]))
+    of, worst = max(known.items(), key=_order_subjects)
     tries = "" if worst.get("attempts") is None else f" of {number(worst['attempts'])} attempts"
     interval = f"{number(worst.get('low'))} to {number(worst.get('high'))}"
     return (
@@ -334,9 +338,16 @@ def _attack(record: Record, name: str) -> Row:
         f"{number(worst.get('attack_rate'))}{tries}",
         number(worst.get("control_rate")),
         f"{number(worst['risk'])}, {interval}",
-        # Few attempts prove little: what counts is how high the risk may be.
-        "; ".join(bounds) or f"no gate; {_compare_to_threshold(worst.get('high') or 0.0)}",
+        "; ".join(bounds) or f"no gate; {_compare_to_threshold(worst.get('high'))}",
     )
+
+
+def _order_subjects(item: tuple[str, Mapping[str, float | None]]) -> tuple[float, float, str]:
+    """From the best subject of an attack to the worst. One whose interval is unknown is the
+    worst."""
+    of, figures = item
+    high, risk = figures.get("high"), figures.get("risk")
+    return inf if high is None else high, risk or 0.0, of
 
 
 def _utilities(record: Record) -> Iterator[Row]:

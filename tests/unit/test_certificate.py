@@ -82,7 +82,7 @@ def texts(given: Facts, section: str) -> dict[str, str]:
     return {line["cells"][0]: " | ".join(line["cells"][1:]) for line in found["lines"]}
 
 
-def attack(name: str, *subjects: tuple[str, float, float, float]) -> dict[str, Any]:
+def attack(name: str, *subjects: tuple[str, float, float, float | None]) -> dict[str, Any]:
     figures = []
     for of, risk, low, high in subjects:
         values = {"attack_rate": risk + 0.1, "control_rate": 0.1, "attempts": 2000}
@@ -149,6 +149,15 @@ def test_attacks_that_were_made() -> None:
     )
     nothing = facts(evaluation={"measures": {"linkability": reports.findings([])}, "gates": []})
     assert texts(nothing, "Annex: Opinion 05/2014")["3 linkability"] == "not covered"
+
+
+@pytest.mark.parametrize(("high", "word"), [(0.2, "above"), (None, "not known to be within")])
+def test_the_subject_whose_risk_may_be_the_highest(high: float | None, word: str) -> None:
+    """As in the report: few attempts on it prove little."""
+    measures = attack("inference", ("occupation", 0.05, 0.04, 0.06), ("rare", 0.01, 0.0, high))
+    found = facts(evaluation={"measures": measures, "gates": []})
+    line = texts(found, "Risks")["inference of rare"]
+    assert line.endswith(f"no gate; {word} 0.09")
 
 
 def test_the_release_that_attacks_are_made_on() -> None:
