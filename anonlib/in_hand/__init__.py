@@ -59,6 +59,7 @@ from anonlib.local.frames import (
 )
 from anonlib.local.limits import find_accounts, find_unsupported
 from anonlib.run.promise import make_promise
+from anonlib.run.source_summary import summarize_source
 from anonlib.table.schema import Column
 from anonlib.text import count_noun
 
@@ -682,6 +683,8 @@ def _make_record(
     notes: tuple[str, ...],
 ) -> dict[str, Any]:
     n_in = rows.table.num_rows
+    quasi = rows.schema.quasi_identifiers
+    n_missing = {column.id: rows.table.column(column.id).null_count for column in quasi}
     return {
         "anonlib_record": 1,
         "run_id": run_id,
@@ -702,6 +705,7 @@ def _make_record(
         "specs": summarize_specs(config),
         **summarize_use(config.accountability, config.context),
         "promise": make_promise(config, rows.schema).to_dict(),
+        **summarize_source(rows.schema, release.encodings, n_missing, n_in, config.k),
         "time": datetime.now(UTC).isoformat(timespec="seconds"),
         "seed": config.seed,
         "software": software(),

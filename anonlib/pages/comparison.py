@@ -119,7 +119,10 @@ def comparison_page(this: Record, other: Record) -> ComparisonPage:
             (name, (*judge_risks(record), *judge_utilities(record)))
             for name, record in ((THIS, this), (OTHER, other))
         ),
-        notes=(*_doubts(this, other), *[_explain_uneven(name) for name in uneven]),
+        notes=(
+            *_doubts(this, other, comparable=comparable),
+            *[_explain_uneven(name) for name in uneven],
+        ),
         settings=settings,
         columns=columns,
         models=_models(this, other),
@@ -146,12 +149,14 @@ def explain_apart(this: Record, other: Record) -> Iterator[str]:
     if versions[0] != versions[1]:
         shown = [printable("none" if v is None else str(v)) for v in versions]
         yield f"they read other versions of the source ({' and '.join(shown)})"
-    rows = this.get("n_rows_in", 0), other.get("n_rows_in", 0)
-    if rows[0] != rows[1]:
+    rows = this.get("n_rows_in"), other.get("n_rows_in")
+    if None not in rows and rows[0] != rows[1]:
         yield f"the source had {rows[0]:,} and {rows[1]:,} rows"
     for key, what in _TRACES:
         both = this.get(key) or {}, other.get(key) or {}
-        differing = [printable(c) for c in both[0] if c in both[1] and both[0][c] != both[1][c]]
+        differing = [
+            printable(c) for c in both[0] if c in both[1] and _are_apart(both[0][c], both[1][c])
+        ]
         if differing:
             yield f"the source had other numbers of {what} in {', '.join(differing)}"
     if names := [printable(name) for name in _other_columns(*settings)]:
@@ -162,6 +167,16 @@ def explain_apart(this: Record, other: Record) -> Iterator[str]:
         released, counted = record.get("n_rows_out"), (record.get("audit") or {}).get("n_rows")
         if released and counted and released != counted:
             yield f"{name} added rows to a table, and its classes are of the whole table"
+
+
+def _are_apart(this: int | str, other: int | str) -> bool:
+    """Whether two counts are of different numbers, however they are coarsened: `<10` is 1 to 9."""
+    (low, high), (least, most) = _find_ends(this), _find_ends(other)
+    return high < least or most < low
+
+
+def _find_ends(count: int | str) -> tuple[int, int]:
+    return (1, int(count.removeprefix("<")) - 1) if isinstance(count, str) else (count, count)
 
 
 def _other_columns(this: Record, other: Record) -> list[str]:
@@ -176,16 +191,19 @@ def _other_columns(this: Record, other: Record) -> list[str]:
     return [name for name in names if both[0].get(name) != both[1].get(name)]
 
 
-def _doubts(this: Record, other: Record) -> Iterator[str]:
+def _doubts(this: Record, other: Record, *, comparable: bool) -> Iterator[str]:
     """What the records can't show of what the two have in common."""
     source = [(record.get("settings") or {}).get("source") or {} for record in (this, other)]
     if this.get("source_version") is None and other.get("source_version") is None:
         kind = source[0].get("format")
         if kind != "generator":
-            yield (
-                "The source has no versions: the numbers of rows, categories and missing values "
-                "are the same, but that the rows are is not shown."
-            )
+            traces = (("n_rows_in", "rows"), *_TRACES)
+            same = [what for key, what in traces if key in this and key in other]
+            absent = [what for key, what in traces if key not in this or key not in other]
+            shown = f"the numbers of {', '.join(same)} agree, but " if same and comparable else ""
+            lack = f" A record lacks the numbers of {', '.join(absent)}." if absent else ""
+            text = f"The source has no versions: {shown}that the rows are the same is not shown."
+            yield f"{text}{lack}"
     if any(each.get("filtered") for each in source):
         yield "Records have no conditions (where): that both runs kept the same rows is not shown."
     hierarchies = _shared_hierarchies(this, other)

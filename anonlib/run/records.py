@@ -3,10 +3,7 @@
 import json
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import asdict
-from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
-
-import pyarrow as pa
 
 from anonlib.auditing import BY_PARTS
 from anonlib.config.model import Config
@@ -23,7 +20,7 @@ from anonlib.hierarchy import Hierarchy
 from anonlib.recode import Recoder
 from anonlib.run.promise import Promise
 from anonlib.run.result import ReleaseResult
-from anonlib.table.encoding import Encoding
+from anonlib.run.source_summary import summarize_source
 from anonlib.table.schema import Role, Scale
 from anonlib.text import MISSING_TOKENS, NUMBER_TOKENS, TEXT_TOKENS
 
@@ -35,8 +32,6 @@ if TYPE_CHECKING:
 
 #: The missing tokens that are named in public. Others may be values of the table: they are counted.
 _USUAL = {*MISSING_TOKENS, *TEXT_TOKENS, *NUMBER_TOKENS}
-#: In a day.
-_MICROSECONDS = 86_400_000_000
 
 
 def manifest(
@@ -130,45 +125,10 @@ def record(
         "source_version": source.version,
         "plan": plan and plan.to_dict(),
         "content": scan.content.to_dict(),
-        "moments": {
-            source.schema.by_id(e.id).name: _moments(e, source.schema.by_id(e.id).type)
-            for e in scan.encodings
-            # The mean of a constant column, or of a few values, would tell these.
-            if not e.nominal
-            and e.low < e.high
-            and scan.n_rows - scan.n_missing.get(e.id, 0) >= config.k
-        },
-        "missing": {
-            source.schema.by_id(id).name: _coarse(n, config.k) if 0 < n < config.k else n
-            for id, n in scan.n_missing.items()
-        },
-        "categories": {
-            source.schema.by_id(e.id).name: e.n_categories for e in scan.encodings if e.nominal
-        },
+        **summarize_source(source.schema, scan.encodings, scan.n_missing, scan.n_rows, config.k),
         "software": software(),
     }
     return json.dumps(content, indent=2, ensure_ascii=False)
-
-
-def _moments(encoding: Encoding, type: pa.DataType) -> dict[str, Any]:
-    """The mean and the deviation of a column, in its own units where it has some.
-
-    `form` is `number`; `date` or `time` with a mean that is one, and the deviation in days; or
-    `rank`, of categories that are no numbers at equal distances.
-    """
-    if encoding.moments is None:
-        return {"mean": encoding.mean, "sd": encoding.sd, "form": "rank"}
-    mean, sd = encoding.moments
-    form = "date" if pa.types.is_date(type) else "time" if pa.types.is_timestamp(type) else "number"
-    if form == "number":
-        return {"mean": mean, "sd": sd, "form": form}
-    per_day = 1 if form == "date" else _MICROSECONDS
-    try:
-        moment = datetime(1970, 1, 1) + timedelta(days=mean / per_day)  # noqa: DTZ001
-    except OverflowError:  # beyond the year 9999: a record does not fail for it
-        return {"mean": None, "sd": None, "form": form}
-    text = moment.date().isoformat() if form == "date" else moment.isoformat(" ", "minutes")
-    return {"mean": text, "sd": sd / per_day, "form": form}
 
 
 def _persons(config: Config) -> str:

@@ -319,7 +319,7 @@ def test_few_values_are_not_told() -> None:
 
 def test_private_record_has_no_secrets_of_paths() -> None:
     result = ReleaseResult("run-1", "published", table="s3a://Sesame@bucket/t")
-    source: Any = SimpleNamespace(version=None)
+    source: Any = SimpleNamespace(version=None, schema=None)
     scan: Any = SimpleNamespace(encodings=(), n_missing={}, n_rows=0, content=Content(1.0, {}, ()))
     found = json.loads(record(config(), result, source, scan, None, PROMISE))
     assert found["table"] == "s3a://…@bucket/t"

@@ -5,6 +5,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import pytest
 
 import anonlib
@@ -180,6 +182,54 @@ class TestApart:
         assert {row[3] for table in tables for row in table.rows} == {UNKNOWN}
         assert reason in render_comparison(this, other).replace("&#39;", "'")
 
+    @pytest.mark.parametrize(
+        ("one", "another", "apart"),
+        [
+            ("<5", "<20", False),
+            (3, "<5", False),
+            ("<20", 12, False),
+            (4, 3, True),
+            (5, "<5", True),
+            ("<5", 5, True),
+            (0, "<5", True),
+        ],
+    )
+    def test_counts_that_each_k_hides(
+        self, one: int | str, another: int | str, apart: bool
+    ) -> None:
+        """Of one file, with another k."""
+        this, other = two()
+        this["missing"] = {"age": one}
+        other["missing"] = {"age": another}
+        assert comparison_page(this, other).comparable is not apart
+
+    def test_releases_in_memory_of_other_rows(self) -> None:
+        records = []
+        for cities in ("ab", "abcd"):
+            data = pd.DataFrame(
+                {"age": np.arange(80.0), "city": list(cities) * (80 // len(cities))}
+            )
+            data.loc[data.index % len(cities) == 1, "age"] = None
+            found = anonlib.anonymize(
+                data,
+                {
+                    "attributes": {
+                        "age": {"role": "quasi_identifier", "scale": "continuous"},
+                        "city": {"role": "quasi_identifier", "scale": "nominal"},
+                    },
+                    "one_row_per_person": True,
+                    "privacy": {"models": [{"type": "k_anonymity", "k": 5}]},
+                },
+            )
+            records.append(found.record)
+        assert records[0]["missing"] == {"age": 40, "city": 0}
+        assert [each["categories"] for each in records] == [{"city": 2}, {"city": 4}]
+        page = comparison_page(*records)
+        assert "agree" not in page.notes[0]
+        summary = page.summary[0]
+        assert "other numbers of missing values in age; " in summary
+        assert "other numbers of categories in city" in summary
+
     def test_a_recoder_is_what_is_compared(self) -> None:
         this, other = two()
         other["settings"]["columns"]["age"]["recoder"] = "centroid"
@@ -199,6 +249,12 @@ class TestApart:
             record["settings"]["columns"]["age"]["hierarchy"] = True
         notes = comparison_page(this, other).notes
         assert [note.partition(" ")[0] for note in notes] == ["The", "Records", "Records"]
+        assert "numbers of rows, missing values, categories agree, but" in notes[0]
+        del other["missing"]
+        del this["categories"]
+        note = comparison_page(this, other).notes[0]
+        assert "numbers of rows agree, but that the rows are the same is not shown." in note
+        assert note.endswith("A record lacks the numbers of missing values, categories.")
         assert comparison_page(*two()).notes == ()  # the generator makes the same rows
 
 

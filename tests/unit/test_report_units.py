@@ -15,7 +15,7 @@ from anonlib.pages.measures import find_middles, show_measures
 from anonlib.pages.release import release_page
 from anonlib.pages.specs import spec_of_verdict
 from anonlib.pages.words import as_sentence, spell_label, spell_model
-from anonlib.run.records import _moments
+from anonlib.run.source_summary import _moments
 from anonlib.table.encoding import Encoding, fit_whole
 from anonlib.table.schema import Column, Role, Scale
 from tests import reports

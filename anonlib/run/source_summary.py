@@ -1,0 +1,64 @@
+"""Figures of the source's columns for a private record: means, missing values, categories."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+import pyarrow as pa
+
+from anonlib.table.encoding import Encoding
+from anonlib.table.schema import Schema
+
+#: In a day.
+_MICROSECONDS = 86_400_000_000
+
+
+def summarize_source(
+    schema: Schema,
+    encodings: Sequence[Encoding],
+    n_missing: Mapping[str, int],
+    n_rows: int,
+    k: int,
+) -> dict[str, dict[str, Any]]:
+    """The parts `moments`, `missing` and `categories` of a record, each by quasi-identifier.
+
+    Args:
+        schema: The columns.
+        encodings: Of the quasi-identifiers.
+        n_missing: By id: missing values.
+        n_rows: Rows of the source.
+        k: The least persons of a class: smaller counts are hidden.
+    """
+    return {
+        "moments": {
+            schema.by_id(e.id).name: _moments(e, schema.by_id(e.id).type)
+            for e in encodings
+            # The mean of a constant column, or of a few values, would tell these.
+            if not e.nominal and e.low < e.high and n_rows - n_missing.get(e.id, 0) >= k
+        },
+        "missing": {
+            schema.by_id(id).name: f"<{k}" if 0 < n < k else n for id, n in n_missing.items()
+        },
+        "categories": {schema.by_id(e.id).name: e.n_categories for e in encodings if e.nominal},
+    }
+
+
+def _moments(encoding: Encoding, type: pa.DataType) -> dict[str, Any]:
+    """The mean and the deviation of a column, in its own units where it has some.
+
+    `form` is `number`; `date` or `time` with a mean that is one, and the deviation in days; or
+    `rank`, of categories that are no numbers at equal distances.
+    """
+    if encoding.moments is None:
+        return {"mean": encoding.mean, "sd": encoding.sd, "form": "rank"}
+    mean, sd = encoding.moments
+    form = "date" if pa.types.is_date(type) else "time" if pa.types.is_timestamp(type) else "number"
+    if form == "number":
+        return {"mean": mean, "sd": sd, "form": form}
+    per_day = 1 if form == "date" else _MICROSECONDS
+    try:
+        moment = datetime(1970, 1, 1) + timedelta(days=mean / per_day)  # noqa: DTZ001
+    except OverflowError:  # beyond the year 9999: a record does not fail for it
+        return {"mean": None, "sd": None, "form": form}
+    text = moment.date().isoformat() if form == "date" else moment.isoformat(" ", "minutes")
+    return {"mean": text, "sd": sd / per_day, "form": form}
