@@ -72,6 +72,7 @@ def write_dictionary(manifest: Mapping[str, Any]) -> str:
             "",
             _count_rows(manifest),
             "",
+            *_describe_cells(manifest),
             *_table(("loss", "value", "what it is"), _describe_losses(manifest["losses"])),
             "",
         ]
@@ -111,9 +112,20 @@ def _count_rows(manifest: Mapping[str, Any]) -> str:
     added = f"{manifest['rows_added']:,}"
     return (
         f"The table has {n} rows. The last run added a batch of {added} rows to it, and left out "
-        f"{left_out} rows\nof its source. The losses are those of this batch alone, and so are the "
-        "classes that they count:\nclasses of the whole table may be larger."
+        f"{left_out} rows\nof its source. The losses are those of this batch alone."
     )
+
+
+def _describe_cells(manifest: Mapping[str, Any]) -> Iterator[str]:
+    """What losses count, which is not what the audit counts: a table does not show its cells."""
+    if not manifest["losses"]:
+        return
+    yield "Losses count cells: a cell has rows that were coarsened together. Cells with the same"
+    yield "values are one class of the table, so that classes may be larger, and fewer."
+    if manifest.get("suppress") == "costliest":
+        yield "Losses were counted before the costliest cells were left out, as far as the config"
+        yield "allows it: they have the rows of these cells as if they were released."
+    yield ""
 
 
 def _describe_column(column: Mapping[str, Any]) -> tuple[str, str, str]:
@@ -184,17 +196,22 @@ def _describe_losses(losses: Mapping[str, float | None]) -> Iterator[tuple[str, 
     known = registry.plugins("metric")
     for name, value in losses.items():
         text = "not computable" if value is None else f"{value:g}"
-        yield name, text, _explain(known[name]) if name in known else ""
+        yield name, text, _summarize(known[name]) if name in known else ""
 
 
 def _explain(plugin: type[registry.Plugin]) -> str:
+    """What a plug-in is, in words, of the classes that readers see."""
+    return _say_class(_summarize(plugin))
+
+
+def _summarize(plugin: type[registry.Plugin]) -> str:
     """What a plug-in is, in words: without names of the source in brackets, and without marks."""
-    text = re.sub(r" \(`[A-Z]\w*\.\w+`\)", "", first_paragraph(plugin)).replace("`", "")
-    return _say_class(text)
+    return re.sub(r" \(`[A-Z]\w*\.\w+`\)", "", first_paragraph(plugin)).replace("`", "")
 
 
 def _say_class(text: str) -> str:
-    """What the source calls a cell, readers know as a class."""
+    """Where all rows of a cell get one value, or hold one model, so do the rows of a class, which
+    are those of one cell or of several."""
     return re.sub(r"\b([Cc])ell(s?)\b", lambda m: f"{m[1]}lass{'es' if m[2] else ''}", text)
 
 

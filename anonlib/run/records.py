@@ -80,6 +80,7 @@ def manifest(
         "columns": [*_columns(config, levels or {})],
         **(_of_batch(report, n_added) if config.release.mode == "append" else {}),
         "rows_suppressed": _coarse(n_rows_in - n_added, config.k),
+        **({"suppress": "costliest"} if config.privacy.suppress == "costliest" else {}),
         "losses": {
             name: None if value is None else float(f"{value:.3g}")
             # Suppressed rows are among them: they would tell how few these are.

@@ -97,8 +97,23 @@ def test_what_counts_as_missing() -> None:
     assert more == []
 
 
+def test_figures_of_cells_are_not_said_to_be_of_classes() -> None:
+    """Several cells may be one class: there are fewer classes, and they have more rows."""
+    losses = {"cell_size": 5.2, "average_class_size": 1.04, "discernibility": 6000.0}
+    text = write_dictionary({**MANIFEST, "losses": losses})
+    figures = text.partition("## Figures")[2]
+    found = {row[0]: row[2] for row in rows(figures, "loss")}
+    assert found["cell\\_size"].startswith("Mean number of rows per cell")
+    assert not any("class" in each for each in found.values())
+    assert "Cells with the same\nvalues are one class of the table" in figures
+    assert "counted before" not in figures
+    text = write_dictionary({**MANIFEST, "losses": losses, "suppress": "costliest"})
+    assert "Losses were counted before" in text
+    assert "Losses count cells" not in write_dictionary({**MANIFEST, "losses": {}})
+
+
 def test_words_of_readers() -> None:
-    """What the source calls a cell is a class here, and letters are explained."""
+    """What holds for cells holds for classes, which readers see, and letters are explained."""
     models = [{"model": f"{name} x=1", "holds": True} for name in registry.plugins("privacy model")]
     losses = dict.fromkeys(registry.plugins("metric"), 0.5)
     columns = [
@@ -106,8 +121,8 @@ def test_words_of_readers() -> None:
         for name in registry.plugins("recoder")
     ]
     changed = {"verdicts": models, "losses": losses, "columns": columns}
-    text = write_dictionary({**MANIFEST, **changed}).replace("cell\\_size", "")
-    assert "cell" not in text.lower()
+    text = write_dictionary({**MANIFEST, **changed})
+    assert "cell" not in text.partition("## Figures")[0].lower()
     told = {row[0].split()[0]: row[1] for row in rows(text, "model")}
     assert told["k\\_anonymity"].startswith("Every class has at least k distinct persons. k: who")
     assert "l values or more to choose from" in told["l\\_diversity"]

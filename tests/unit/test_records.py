@@ -144,6 +144,14 @@ def test_manifest_is_an_allow_list() -> None:
     assert "in" not in found.values()
 
 
+def test_how_cells_are_suppressed_is_told() -> None:
+    """Losses are counted before the costliest cells are left out."""
+    assert "suppress" not in public(config())
+    privacy = {"models": [{"type": "k_anonymity", "k": 5}], "suppress": "costliest"}
+    found = public(config(privacy={**privacy, "suppression_limit": 0.1}))
+    assert found["suppress"] == "costliest"
+
+
 def test_missing_tokens_that_may_be_values_are_counted_only() -> None:
     models = [{"type": "k_anonymity", "k": 5}]
     privacy = {"models": models, "missing_tokens": ["N/A", "refused", "-999.0"]}
