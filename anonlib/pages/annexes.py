@@ -13,7 +13,14 @@ from anonlib.pages.certificate import (
 )
 from anonlib.pages.front import was_attacked
 from anonlib.pages.secrecy import find_k
-from anonlib.pages.specs import Record, is_released, list_gates, list_models, read_persons
+from anonlib.pages.specs import (
+    Record,
+    find_measure,
+    is_released,
+    list_gates,
+    list_models,
+    read_persons,
+)
 from anonlib.pages.words import count_classes, spoken
 from anonlib.text import count_noun, printable
 
@@ -199,8 +206,14 @@ class _Points:
         if was_measured(self._record, "population"):
             return "a table that lists the population"
         estimates = (self._measures.get("uniqueness") or {}).get("figures", ())
-        if any(e["name"] == "population_unique" and e["value"] is not None for e in estimates):
-            return "the table itself, and uniqueness as estimated for a population"
+        known = any(e["name"] == "population_unique" and e["value"] is not None for e in estimates)
+        n_persons = find_measure(self._record, "uniqueness").get("population")
+        # Without a number, the measure takes the source for the population.
+        if known and n_persons is not None:
+            return (
+                "the table itself, and uniqueness as estimated for a population of "
+                f"{count_noun(int(n_persons), 'person')}"
+            )
         return "the table itself is taken for the population"
 
     def _list_pseudonyms(self) -> str:

@@ -186,8 +186,14 @@ def test_measures_without_a_value_are_none() -> None:
     iso = texts(facts(evaluation={"measures": empty, "gates": []}), "Annex: ISO/IEC")
     assert iso["7.3.3 population or sample"] == "the table itself is taken for the population"
     empty["uniqueness"]["figures"] += [reports.figure("population_unique", 0.1, "pitman")]
-    iso = texts(facts(evaluation={"measures": empty, "gates": []}), "Annex: ISO/IEC")
-    assert "uniqueness as estimated" in iso["7.3.3 population or sample"]
+    evaluation = {"measures": empty, "gates": []}
+    for spec, told in (
+        ({}, "is taken for the population"),
+        ({"population": 6000}, "6,000 persons"),
+    ):
+        specs = {"measures": [{"type": "uniqueness", **spec}]}
+        iso = texts(facts(evaluation=evaluation, specs=specs), "Annex: ISO/IEC")
+        assert iso["7.3.3 population or sample"].endswith(told)
 
 
 def test_roles_in_words() -> None:
