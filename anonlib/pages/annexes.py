@@ -3,9 +3,7 @@ what the run has for each."""
 
 from anonlib import registry
 from anonlib.pages.certificate import (
-    ATTACKS,
     NOT_COVERED,
-    OTHER_ATTACKS,
     CertificateLine,
     CertificateSection,
     is_in_memory,
@@ -14,6 +12,7 @@ from anonlib.pages.certificate import (
 from anonlib.pages.front import was_attacked
 from anonlib.pages.secrecy import find_k
 from anonlib.pages.specs import (
+    ATTACKS,
     Record,
     find_measure,
     is_released,
@@ -193,7 +192,7 @@ class _Points:
         return "; ".join(filter(None, [models, attack, not_attacked])) or NOT_COVERED
 
     def _say_tests(self) -> str:
-        made = [name for name in (*ATTACKS, *OTHER_ATTACKS) if was_attacked(self._record, name)]
+        made = [name for name in ATTACKS if was_attacked(self._record, name)]
         made += [name for name in ("linkage", "disclosure") if was_measured(self._record, name)]
         return ", ".join(map(spoken, made)) or NOT_COVERED
 

@@ -21,6 +21,8 @@ from anonlib.pages.front import (
 from anonlib.pages.release import count_states, find_name
 from anonlib.pages.secrecy import find_k, has_few, tells_few, withhold
 from anonlib.pages.specs import (
+    ATTACKS,
+    WP216_ATTACKS,
     Record,
     is_k_anonymity,
     is_of_shares,
@@ -34,10 +36,6 @@ from anonlib.text import MISSING_TOKENS, count_noun, printable
 
 #: Said where nothing covers a point.
 NOT_COVERED = "not covered"
-#: The three risks of WP216, each the type of a measure that attacks the release.
-ATTACKS = ("singling_out", "linkability", "inference")
-#: Other attacks with a control, told of where they were made.
-OTHER_ATTACKS = ("membership", "downcoding", "differencing")
 #: Figures of utility, the best first: a measure and its figure, where more is worse.
 _UTILITIES = (
     ("learning", "accuracy_loss"),
@@ -174,6 +172,9 @@ def _data(record: Record) -> Iterator[Row]:
     yield "rows of the smallest class", f"{least}{number(min(size for size, _ in audit['sizes']))}"
     suppressed = "rows suppressed", _few(record["n_suppressed"], find_k(record))
     yield from _mark_batch(record, iter([suppressed]))
+    if n_nobody := record.get("n_nobody", 0):
+        nobody = "rows without a person, which no model counts", _few(n_nobody, find_k(record))
+        yield from _mark_batch(record, iter([nobody]))
 
 
 def _losses(record: Record, which: str) -> Mapping[str, Any]:
@@ -241,9 +242,7 @@ def describe_verdict(verdict: Record) -> Row:
 
 def _attacks(record: Record) -> Iterator[Row]:
     for name in ATTACKS:
-        yield _attack(record, name)
-    for name in OTHER_ATTACKS:
-        if was_attacked(record, name):
+        if name in WP216_ATTACKS or was_attacked(record, name):
             yield _attack(record, name)
     if control := describe_control(record):
         yield "attacks", control

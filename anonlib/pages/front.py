@@ -14,6 +14,7 @@ from anonlib.loss import Metric
 from anonlib.measure import Measure
 from anonlib.pages.secrecy import find_k
 from anonlib.pages.specs import (
+    ATTACKS,
     JudgedGate,
     Record,
     find_measure,
@@ -38,8 +39,6 @@ UNTIL = "until"
 _REGULATORS = "EMA Policy 0070 and Health Canada"
 #: Most of any figure of utility, and whose that is.
 _MOST_LOSS, _OURS = 0.1, "anonlib's default"
-#: The attacks with a control, whose figure `high` is judged.
-_ATTACKS = ("singling_out", "linkability", "inference", "membership", "differencing")
 #: Figures that are the largest chance to be found, or bound it: a gate on one judges that chance.
 _CHANCES = (
     "reidentification.prosecutor_max",
@@ -143,9 +142,9 @@ _TOLD = _Question(
 )
 _ATTACKED = _Question(
     "To fall to an attack",
-    (*_ATTACKS, "downcoding", "linkage", "order"),
+    (*ATTACKS, "linkage", "order"),
     # Few attempts prove little: what counts is how high the risk may be.
-    tuple(f"{name}.high" for name in _ATTACKS),
+    tuple(f"{name}.high" for name in ATTACKS),
     THRESHOLD,
     _REGULATORS,
     "raise k, or keep from the release what the attack went by.",
@@ -275,8 +274,10 @@ def describe_control(record: Record) -> str:
 def describe_filter(record: Record) -> str:
     """Which rows of the source are in the release."""
     source = record.get("settings", {}).get("source", {})
-    kept = "a condition of the config" if source.get("filtered") else "none: all rows"
-    return str(record.get("context", {}).get("data") or kept)
+    words = record.get("context", {}).get("data")
+    if source.get("filtered"):
+        return str(words or "a condition of the config")
+    return f"none: all rows, which the config calls: {words}" if words else "none: all rows"
 
 
 def is_batch(record: Record) -> bool:
@@ -333,7 +334,7 @@ def _judge_gates(question: _Question, record: Record) -> Iterator[JudgedFigure]:
 def _describe_gate(gate: JudgedGate, record: Record) -> str:
     """What a gate found and the bound that it is, as a sentence."""
     found = gate.finding
-    if gate.measure in (*_ATTACKS, "downcoding") and gate.amount:
+    if gate.measure in ATTACKS and gate.amount:
         found = f"{gate.amount} of {_name_attack(gate.measure, gate.subject)}"
     elif gate.of:
         found = f"{found} of {gate.of}"
@@ -355,14 +356,24 @@ def _judge_attacked(record: Record, gates: _GateBounds) -> Iterator[JudgedFigure
     """The worst of the attacks whose risk no gate bounds."""
     found = [
         each
-        for name in _ATTACKS
+        for name in ATTACKS
         for of, each in _find_values(f"{name}.high", record).items()
         if not gates.bounds(f"{name}.high", of) and not gates.bounds(f"{name}.risk", of)
     ]
     if worst := _find_worst(found):
         yield _judge_by_default(_ATTACKED, worst)
-    elif not gates.bounds_any(f"{name}.{end}" for name in _ATTACKS for end in ("high", "risk")):
-        yield _say_unknown(_ATTACKED)
+    elif not gates.bounds_any(f"{name}.{end}" for name in ATTACKS for end in ("high", "risk")):
+        linked = _find_values("linkage.record", record).values()
+        yield _say_linked(*linked) if linked else _say_unknown(_ATTACKED)
+
+
+def _say_linked(finding: FigureFinding) -> JudgedFigure:
+    """Linkage finds no more than classes allow, and has no control: it can't tell that a release
+    withstands attacks."""
+    text = f"Only linkage was tried, without a control. {first_letter_up(finding.meaning)}: "
+    text += f"{number(finding.value)}."
+    advice = "name singling_out, linkability and inference in evaluate: they have a control."
+    return JudgedFigure(_ATTACKED.title, "look", finding.value, text, advice)
 
 
 def _judge_first(question: _Question, record: Record, gates: _GateBounds) -> Iterator[JudgedFigure]:
@@ -484,7 +495,7 @@ def _find_values(figure: str, record: Record) -> dict[str, FigureFinding]:
     for each in found.get("figures", ()):
         if each["name"] == name and each["value"] is not None:
             of = each["of"]
-            subject = _name_attack(measure, of) if measure in _ATTACKS else of
+            subject = _name_attack(measure, of) if measure in ATTACKS else of
             values[of] = FigureFinding(each["value"], subject, meaning)
     return values
 

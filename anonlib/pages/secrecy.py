@@ -1,23 +1,15 @@
 """What a certificate must not tell: how many rows are suppressed where they are fewer than k."""
 
 from anonlib.measure.attempts import RISK_NAMES
-from anonlib.pages.specs import Record, is_k_anonymity, list_verdicts
+from anonlib.pages.specs import ATTACKS, Record, is_k_anonymity, list_verdicts
 
-#: Attacks are made on other releases, without persons who are held out at random.
-_ATTACKS = (
-    "singling_out",
-    "linkability",
-    "inference",
-    "membership",
-    "differencing",
-    "downcoding",
-)
 #: The figures that are the same whatever rows were suppressed: they are counted on the released
-#: rows, which their reader has, or on other releases. All others may tell how many were suppressed:
+#: rows, which their reader has, or they are of attacks, which are made on other releases without
+#: persons who are held out at random. All others may tell how many were suppressed:
 #: that one category lost the share of 3 of 1000 rows tells of 3 rows.
 _TOLD = frozenset(
     {
-        *(f"{attack}.{name}" for attack in _ATTACKS for name in RISK_NAMES),
+        *(f"{attack}.{name}" for attack in ATTACKS for name in RISK_NAMES),
         *("reidentification.prosecutor_max", "reidentification.prosecutor_mean"),
         *("reidentification.prosecutor_at_risk", "reidentification.marketer"),
         *("reidentification.journalist_max", "reidentification.journalist_at_risk"),

@@ -32,7 +32,7 @@ _LETTERS = {
 _FORMS = {
     "interval": "Both ends are included.",
     "set": "It has the values that rows of the class have, null for a missing one.",
-    "node": "It is a value, or a group of values; the groups are below.",
+    "node": "It is a value, or a group of values.",
     "shares": "By place in the hierarchy's list of leaves: the share of the class's rows.",
     "nothing": "The same text is in every row.",
 }
@@ -53,7 +53,7 @@ def write_dictionary(manifest: Mapping[str, Any]) -> str:
             "Rows that agree in all coarsened columns are a class. What such a column says holds",
             "of the class, not of each of its rows.",
             "",
-            *_table(("column", "what it is", "how it is released"), map(_describe_column, columns)),
+            *_table(("column", "what it is", "how it is released"), _describe_columns(manifest)),
             "",
             "## Missing values",
             "",
@@ -126,6 +126,14 @@ def _describe_cells(manifest: Mapping[str, Any]) -> Iterator[str]:
         yield "Losses were counted before the costliest cells were left out, as far as the config"
         yield "allows it: they have the rows of these cells as if they were released."
     yield ""
+
+
+def _describe_columns(manifest: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+    trees = manifest.get("hierarchies", {})
+    for column in manifest.get("columns", ()):
+        name, what, technique = _describe_column(column)
+        listed = column.get("form") == "node" and column["name"] in trees
+        yield name, what, f"{technique} The groups are below." if listed else technique
 
 
 def _describe_column(column: Mapping[str, Any]) -> tuple[str, str, str]:

@@ -98,7 +98,8 @@ def test_the_first_pages() -> None:
     assert use["recipients"] == "not given"
     assert use["until"] == "2027-11-30"
     data = texts(found, "Which data")
-    assert data["filter"] == "adults of 2025"
+    assert data["filter"] == "none: all rows, which the config calls: adults of 2025"
+    assert not any("without a person" in name for name in data)
     assert (data["rows"], data["rows of the smallest class"]) == ("30,000", "10")
     columns = texts(found, "Columns")
     assert columns["name"] == "identifier | removed | –"
@@ -121,6 +122,8 @@ def test_the_first_pages() -> None:
 def test_small_counts_stay_hidden() -> None:
     for n, shown in ((0, "0"), (1, "fewer than 10"), (9, "fewer than 10"), (12, "12")):
         assert texts(facts(n_suppressed=n), "Which data")["rows suppressed"] == shown
+        data = texts(facts(n_nobody=n), "Which data")
+        assert data.get("rows without a person, which no model counts", "0") == shown
 
 
 def test_attacks_that_were_made() -> None:

@@ -85,6 +85,13 @@ def test_parameters_of_recoders_are_told() -> None:
     assert "moved outwards to the beginning of a year. |" in text
 
 
+def test_groups_are_promised_only_where_they_are_listed() -> None:
+    """A column without a hierarchy has none."""
+    promise = "The groups are below."
+    assert rows(write_dictionary(MANIFEST), "column")[1][2].endswith(promise)
+    assert promise not in write_dictionary({**MANIFEST, "hierarchies": {}})
+
+
 def test_what_counts_as_missing() -> None:
     assert "count as missing, too" not in write_dictionary(MANIFEST)
     columns = [

@@ -8,9 +8,11 @@ from anonlib import registry
 from anonlib.auditing.report import THRESHOLD
 from anonlib.loss import Metric
 from anonlib.measure import Measure
+from anonlib.measure.attempts import RISK_NAMES
 from anonlib.measure.risk.reidentification import Reidentification
 from anonlib.pages import render
 from anonlib.pages.front import JudgedFigure, judge_risks, judge_utilities, list_actions
+from anonlib.pages.specs import ATTACKS
 from anonlib.text import read_worse
 from tests import reports
 
@@ -248,6 +250,21 @@ class TestRisks:
         assert "0.3 of differencing (income)" in risk(record, ATTACKED).reason
         assert risk(reports.unevaluated(), ATTACKED).reason == "Not measured."
 
+    def test_attacks_are_those_with_a_control(self) -> None:
+        known = registry.plugins("measure").items()
+        assert {*ATTACKS} == {
+            type for type, plugin in known if {*RISK_NAMES} <= {*getattr(plugin, "names", ())}
+        }
+
+    def test_a_release_that_was_attacked_in_one_way(self) -> None:
+        downcoded = measured("downcoding", reports.figure("high", 0.2, "age"))
+        assert "0.2 of downcoding (age)" in risk(downcoded, ATTACKED).reason
+        linked = measured("linkage", reports.figure("record", 0.05))
+        found = risk(linked, ATTACKED)
+        assert (found.state, found.value) == ("look", 0.05)
+        assert found.reason.startswith("Only linkage was tried, without a control. Share of")
+        assert "was not attacked" not in found.advice
+
     def test_few_attempts_prove_little(self) -> None:
         figures = [reports.figure("risk", 0.0, ""), reports.figure("high", 0.1, "")]
         found = risk(measured("singling_out", *figures), ATTACKED)
@@ -326,6 +343,7 @@ class TestPage:
     def test_who_answers_and_what_to_do(self) -> None:
         record = reports.record()
         record["time"] = "2026-01-31T10:16:40+00:00"
+        record["settings"]["source"]["filtered"] = True
         record["accountability"] = {"approver": "A. Officer", "purpose": "planning"}
         record["context"] = {"recipient": "the city", "access": "contract", "data": "adults only"}
         head = render(record).partition('<section id="verdicts"')[0]
