@@ -112,15 +112,15 @@ def test_one_value(tmp_path: Path) -> None:
         (
             "secret\t*\na\t*\n",
             (
-                "line 1 and 1 more: have no group above the value; separate names by commas, not by "
-                "tabs; line 2: has another root than most"
+                "line 1 and 1 more: have no group above the value; separate names by commas, not "
+                "by tabs; line 2: has another root than most"
             ),
         ),
         (
             "*;a\n*;a\n*;secret\n",
             (
-                "line 3: has another root than most; the root stands last in each line, and the value "
-                "first; line 2 and 1 more: have a value of an earlier row"
+                "line 3: has another root than most; the root stands last in each line, and the "
+                "value first; line 2 and 1 more: have a value of an earlier row"
             ),
         ),
     ],
