@@ -4,24 +4,20 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from anonlib import registry
 from anonlib.auditing.models import AuditModel
 from anonlib.auditing.report import AuditReport, AuditSpec, Verdict
 from anonlib.auditing.rules import (
+    check_table,
+    list_kinds,
     lone,
     order_problems,
-    protected_columns,
     pseudonym_problems,
-    schema_problems,
-    token_columns,
 )
 from anonlib.auditing.verdicts import (
     INSENSITIVE_ALONE,
     INSENSITIVE_WITHIN,
     as_joint,
-    insensitive_state,
     joint_models,
-    least_persons,
     make_verdict,
     rare_problems,
     sort_problems,
@@ -77,31 +73,24 @@ def audit_parts(
     Returns:
         The report on the table, then one for each of the `parts`: of classes and verdicts alone.
     """
-    models = [registry.build("audit", registry.spec(model)) for model in spec.models]
     spec = replace(spec, private=(*spec.private, *parts))
-    problems, broken = schema_problems(df, spec, models)
-    protected = protected_columns(spec, models)
-    needed = {*spec.quasi_identifiers, *protected, *token_columns(spec)}
-    if not {*spec.pseudonyms} & broken:
+    check = check_table(df.columns, list_kinds(df), spec)
+    models, problems = check.models, [*check.problems]
+    if not {*spec.pseudonyms} & check.broken:
         problems += pseudonym_problems(df, spec)
-    problems += order_problems(df, spec, broken)
-    if needed & broken:
-        state = insensitive_state(spec, checked=False)
-        n_rows = df.count()
-        broken_table = AuditReport(n_rows, 0, (), sort_problems(problems, n_rows), (), state)
+    problems += order_problems(df, spec, check.broken)
+    if not check.readable:
+        broken_table = check.report_unreadable(spec, df.count(), problems)
         return [broken_table, *[replace(broken_table, problems=()) for _ in parts]]
 
     from anonlib.auditing.count import tally
 
-    k = least_persons(models)
-    checked = bool(k and spec.insensitive) and not {*spec.insensitive} & broken
-    checked = checked and not spec.acknowledge_unique
-    view = make_view(df, spec, protected, spec.insensitive if checked else (), whole, parts)
+    view = make_view(df, spec, check.protected, check.insensitive, whole, parts)
     views = [view, *[replace(view, keys=(*view.keys, name)) for name in view.parts]]
     counts = tally(views, models)
     n_rows = counts[0].n_rows
-    if n_rows and checked:
-        problems += _insensitive_problems(view, k)
+    if n_rows and check.insensitive:
+        problems += _insensitive_problems(view, check.k)
     joint = _joint_verdicts(views, spec, models) if n_rows else [[] for _ in views]
     reports = [
         AuditReport(
@@ -110,7 +99,7 @@ def audit_parts(
             verdicts=(*_verdicts(view, models, each), *others),
             problems=(),
             sizes=tuple(sorted(each.sizes.items())),
-            insensitive=insensitive_state(spec, checked=checked),
+            insensitive=check.describe_insensitive(spec),
         )
         for view, each, others in zip(views, counts, joint, strict=True)
     ]

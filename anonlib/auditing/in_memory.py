@@ -10,7 +10,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
 
-from anonlib import registry
 from anonlib.auditing.arrow_values import (
     RowNumbers,
     can_count,
@@ -29,10 +28,9 @@ from anonlib.auditing.rules import (
     HASH,
     SEVERAL_ORDERS,
     ColumnKind,
+    check_table,
     no_pseudonym,
-    protected_columns,
     repeat_problems,
-    table_problems,
     token_columns,
 )
 from anonlib.auditing.verdicts import (
@@ -40,9 +38,7 @@ from anonlib.auditing.verdicts import (
     INSENSITIVE_WITHIN,
     Tally,
     as_joint,
-    insensitive_state,
     joint_models,
-    least_persons,
     make_verdict,
     rare_problems,
     round_sizes,
@@ -67,28 +63,22 @@ def audit_in_memory(table: pa.Table, spec: AuditSpec, *, exact_sizes: bool = Fal
     Returns:
         The report. It lists all defects of the table; nothing is raised.
     """
-    models = [registry.build("audit", registry.spec(model)) for model in spec.models]
     kinds = {field.name: _kind(field.type) for field in table.schema}
-    problems, broken = table_problems(table.column_names, kinds, spec, models)
-    protected = protected_columns(spec, models)
-    if not {*spec.pseudonyms} & broken:
+    check = check_table(table.column_names, kinds, spec)
+    models, problems = check.models, [*check.problems]
+    if not {*spec.pseudonyms} & check.broken:
         problems += _pseudonym_problems(table, spec)
-    problems += _order_problems(table, spec, broken)
-    if {*spec.quasi_identifiers, *protected, *token_columns(spec)} & broken:
-        state = insensitive_state(spec, checked=False)
-        found = sort_problems(problems, table.num_rows)
-        return AuditReport(table.num_rows, 0, (), found, (), state)
+    problems += _order_problems(table, spec, check.broken)
+    if not check.readable:
+        return check.report_unreadable(spec, table.num_rows, problems)
 
-    k = least_persons(models)
-    checked = bool(k and spec.insensitive) and not {*spec.insensitive} & broken
-    checked = checked and not spec.acknowledge_unique
-    rows = _number_rows(table, spec, protected, spec.insensitive if checked else ())
+    rows = _number_rows(table, spec, check.protected, check.insensitive)
     counts = _count_classes(rows, rows.keys)
     verdicts = [_judge(model, counts) for model in models] if rows.n else []
     if rows.n:
         verdicts += _joint_verdicts(rows, spec, models)
-    if rows.n and checked:
-        problems += _rare_combinations(rows, k)
+    if rows.n and check.insensitive:
+        problems += _rare_combinations(rows, check.k)
     sizes = _count_sizes(counts.n_rows, exact=exact_sizes) if rows.n else Counter[int]()
     return AuditReport(
         n_rows=rows.n,
@@ -96,7 +86,7 @@ def audit_in_memory(table: pa.Table, spec: AuditSpec, *, exact_sizes: bool = Fal
         verdicts=tuple(verdicts),
         problems=sort_problems(problems, rows.n),
         sizes=tuple(sorted(sizes.items())),
-        insensitive=insensitive_state(spec, checked=checked),
+        insensitive=check.describe_insensitive(spec),
         lone=count_lone(table, rows.keys, spec.shares, rows.mask) if rows.n else {},
     )
 

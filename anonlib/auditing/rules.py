@@ -6,8 +6,10 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from anonlib import registry
 from anonlib.auditing.models import AuditModel
-from anonlib.auditing.report import AuditSpec
+from anonlib.auditing.report import AuditReport, AuditSpec, Insensitive
+from anonlib.auditing.verdicts import insensitive_state, least_persons, sort_problems
 from anonlib.errors import Problem
 from anonlib.text import count_noun
 
@@ -143,18 +145,6 @@ def repeat_problems(name: str, n_missing: int, n_again: int) -> list[Problem]:
     return problems
 
 
-def schema_problems(
-    df: "DataFrame", spec: AuditSpec, models: Sequence[AuditModel]
-) -> tuple[list[Problem], frozenset[str]]:
-    """Checks the table's schema and the spec. Names are compared exactly, case included.
-
-    Returns:
-        The problems, and the columns that can't be used.
-    """
-    kinds = {field.name: _kind(field.dataType) for field in df.schema.fields}
-    return table_problems(df.columns, kinds, spec, models)
-
-
 @dataclass(frozen=True)
 class ColumnKind:
     """What an engine says about the type of a column.
@@ -178,14 +168,78 @@ class ColumnKind:
     is_text: bool
 
 
+@dataclass(frozen=True)
+class TableCheck:
+    """What the columns of a table tell before its rows are counted.
+
+    Attributes:
+        models: The models of the spec.
+        problems: What is wrong with the columns and the spec.
+        protected: The columns that models look at, and those of `joint`.
+        broken: The columns that can't be used.
+        readable: Whether classes can be counted: all columns that they need can be used.
+        insensitive: The insensitive columns whose combinations are to be counted.
+        k: The least persons of every class.
+    """
+
+    models: tuple[AuditModel, ...]
+    problems: tuple[Problem, ...]
+    protected: tuple[str, ...]
+    broken: frozenset[str]
+    readable: bool
+    insensitive: tuple[str, ...]
+    k: int
+
+    def describe_insensitive(self, spec: AuditSpec) -> Insensitive:
+        """What the report says about the check of the insensitive columns."""
+        return insensitive_state(spec, checked=bool(self.insensitive))
+
+    def report_unreadable(
+        self, spec: AuditSpec, n_rows: int, problems: Sequence[Problem]
+    ) -> AuditReport:
+        """The report on a table whose classes can't be counted. problems: All that were found."""
+        state = insensitive_state(spec, checked=False)
+        return AuditReport(n_rows, 0, (), sort_problems(problems, n_rows), (), state)
+
+
+def check_table(
+    names: Sequence[str], kinds: Mapping[str, ColumnKind], spec: AuditSpec
+) -> TableCheck:
+    """Checks the columns of a table.
+
+    Args:
+        names: The columns, in order.
+        kinds: By column: what the engine that counts says about its type.
+        spec: The requirements.
+    """
+    models = tuple(registry.build("audit", registry.spec(model)) for model in spec.models)
+    problems, broken = table_problems(names, kinds, spec, models)
+    protected = protected_columns(spec, models)
+    k = least_persons(models)
+    counts_rare = k and not spec.acknowledge_unique and not {*spec.insensitive} & broken
+    return TableCheck(
+        models=models,
+        problems=tuple(problems),
+        protected=protected,
+        broken=broken,
+        readable=not {*spec.quasi_identifiers, *protected, *token_columns(spec)} & broken,
+        insensitive=spec.insensitive if counts_rare else (),
+        k=k,
+    )
+
+
 def table_problems(
     names: Sequence[str],
     kinds: Mapping[str, ColumnKind],
     spec: AuditSpec,
     models: Sequence[AuditModel],
 ) -> tuple[list[Problem], frozenset[str]]:
-    """Checks the columns of a table, by name and kind, and the spec: `schema_problems` of any
-    engine."""
+    """Checks the columns of a table, by name and kind, and the spec. Names are compared exactly,
+    case included.
+
+    Returns:
+        The problems, and the columns that can't be used.
+    """
     problems, broken = _column_problems(names, spec, models)
     usable = {name: kind for name, kind in kinds.items() if name not in broken}
     unfit = _type_problems(usable, spec, models)
@@ -251,6 +305,11 @@ def _type_problems(
         if name in kinds and not kinds[name].is_text
     ]
     return problems
+
+
+def list_kinds(df: "DataFrame") -> dict[str, ColumnKind]:
+    """By column: what Spark says about its type."""
+    return {field.name: _kind(field.dataType) for field in df.schema.fields}
 
 
 def _kind(dtype: "DataType") -> ColumnKind:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from anonlib.auditing.verdicts import JOINT
 from anonlib.config.model import Attribute, Config, PrivacySection
 from anonlib.config.policies.judgement import judge_rules
 from anonlib.config.resolve import bind_models
@@ -45,7 +46,7 @@ def _labels(privacy: PrivacySection, attributes: Mapping[str, Attribute]) -> Ite
     """The privacy models, those that hold where other columns are known marked."""
     for model in bind_models(privacy.models, attributes):
         joint = privacy.joint and model.column is not None
-        yield plugin_label(model) + (" joint=True" if joint else "")
+        yield plugin_label(model) + (JOINT if joint else "")
 
 
 def _column_plan(name: str, attribute: Attribute, schema: Schema) -> ColumnPlan:
