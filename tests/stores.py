@@ -25,8 +25,8 @@ class Far:
         inside = [name[len(path) + 1 :] for name in self.files if name.startswith(f"{path}/")]
         return sorted({name.partition("/")[0] for name in inside})
 
-    def has_files(self, path: str, *, besides: str) -> bool:
-        return any(name != besides for name in self.listed(path))
+    def has_files_beside_log(self, path: str) -> bool:
+        return any(name != "_delta_log" for name in self.listed(path))
 
     def is_folder(self, path: str) -> bool:
         return bool(self.listed(path))

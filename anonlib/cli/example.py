@@ -33,7 +33,7 @@ def write_example(progress: Progress) -> str:
     from anonlib.source.look import invent_people
 
     progress.note("Spark starts; the first run also fetches jars, and compiles what it runs")
-    people = invent_people(N_ROWS, 1, SETTINGS, progress).to_pandas()
+    people = invent_people(N_ROWS, SETTINGS, progress).to_pandas()
     try:
         FOLDER.mkdir()
         people.to_csv(TABLE, index=False)

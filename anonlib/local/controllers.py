@@ -99,7 +99,7 @@ def list_owners(
         hash_values(column), return_index=True, return_inverse=True, return_counts=True
     )
     if len(hashes) > MAX_CONTROLLERS:
-        raise ConfigError([refuse_controllers(step, MAX_CONTROLLERS)])
+        raise ConfigError([refuse_controllers(step)])
     names = _name_values(column.take(pa.array(first)), step) if step.models else [None] * len(first)
     if absent := sum(name not in names for name in step.models):
         raise ConfigError([refuse_absent(step, absent)])

@@ -168,7 +168,7 @@ def _joint_problems(
     of_person = np.unique(_combine([combination, persons]), return_index=True)[1]
     found, first, place = np.unique(combination[of_person], return_index=True, return_inverse=True)
     if len(found) > MAX_COMBINATIONS:
-        yield refuse_combinations(schema, MAX_COMBINATIONS)
+        yield refuse_combinations(schema)
         return
     stacked = np.column_stack(codes).astype(np.int64)[somebody][of_person[first]]
     joint = Joint(schema.protected, np.zeros(len(found), np.int64), stacked, np.bincount(place))

@@ -39,7 +39,7 @@ class CountedColumn:
         Raises ConfigError for more than MAX_VALUES, and for those that order or hierarchy lack.
         """
         if len(values.categories) > MAX_VALUES:
-            raise ConfigError([refuse_rich(self.name, MAX_VALUES, self.model)])
+            raise ConfigError([refuse_rich(self.name, self.model)])
         field = "order"
         try:
             if self.order is not None:

@@ -53,11 +53,11 @@ def refuse_categories(column: Column, most: int) -> Problem:
     )
 
 
-def refuse_rich(name: str, most: int, model: str) -> Problem:
-    """The column has more than this many distinct values, and a model counts them."""
+def refuse_rich(name: str, model: str) -> Problem:
+    """The column has more than MAX_VALUES, and a model counts them."""
     return Problem(
         f"column {name}",
-        f"has more than {most} distinct values, too many for {model}; coarsen it",
+        f"has more than {MAX_VALUES} distinct values, too many for {model}; coarsen it",
     )
 
 
@@ -69,10 +69,11 @@ def refuse_unlisted(name: str, field: str, error: InputError) -> Problem:
     )
 
 
-def refuse_controllers(step: Controller, most: int) -> Problem:
-    """There are too many data controllers."""
+def refuse_controllers(step: Controller) -> Problem:
+    """There are more than MAX_CONTROLLERS."""
     return Problem(
-        f"column {step.column}", f"has more than {most} values, too many for data controllers"
+        f"column {step.column}",
+        f"has more than {MAX_CONTROLLERS} values, too many for data controllers",
     )
 
 
@@ -145,12 +146,12 @@ def refuse_rare(columns: Sequence[Column], n_rare: int, k: int) -> Problem:
     )
 
 
-def refuse_combinations(schema: Schema, most: int) -> Problem:
-    """The protected columns have more than this many combinations of values."""
+def refuse_combinations(schema: Schema) -> Problem:
+    """The protected columns have more than MAX_COMBINATIONS of values."""
     names = ", ".join(schema.by_id(id).name for id in schema.protected)
     return Problem(
         "privacy.joint",
-        f"columns {names} have more than {most} combinations "
+        f"columns {names} have more than {MAX_COMBINATIONS} combinations "
         "of values, too many; coarsen or drop some",
     )
 

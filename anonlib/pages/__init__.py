@@ -12,7 +12,7 @@ from anonlib.errors import InputError
 from anonlib.pages.comparison import comparison_page
 from anonlib.pages.explorer import SCRIPT, Explorer, Goal, hash_of, make_explorer
 from anonlib.pages.release import release_page
-from anonlib.pages.sweep import Row, name_axes, sweep_page
+from anonlib.pages.sweep import SEED, Row, name_axes, sweep_page
 from anonlib.pages.words import breakable, code_spans, number
 from anonlib.text import printable
 
@@ -70,17 +70,14 @@ def render_sweep(
     title: str,
     axes: Sequence[str],
     figures: Sequence[str],
-    by: str | None = None,
-    lines: Sequence[str] | None = None,
-    over: Sequence[str] = ("seed",),
     notes: Sequence[str] = (),
     goals: Sequence[Goal] = (),
     fences: Sequence[str] = (),
 ) -> str:
     """The page of a sweep, as HTML.
 
-    Each chart plots the means of a figure along one axis. Axes that are in none of `by`, `lines`
-    and `over` get one chart per combination of their values. Where several points have a risk and a
+    Charts plot means over seeds along the numeric axis with the most values. Each case has a chart,
+    each combination of the values of other axes a line. Where several points have a risk and a
     utility, a part of the page shows one against the other, and a script lets settings be chosen.
 
     Args:
@@ -88,25 +85,16 @@ def render_sweep(
             and optionally `error` (a text), `seconds`, `config` (YAML of the point) and `sizes`
             (by size of a class: the number of classes).
         title: The title of the page.
-        axes: The keys that were varied.
+        axes: The keys that were varied: `seed`, and at least one other.
         figures: The keys that were measured.
-        by: The axis to plot along. By default the numeric axis with the most values.
-        lines: The axes with one line per combination of their values. By default all others
-            except `case`.
-        over: The axes to take means and deviations over.
         notes: Sentences for the summary.
         goals: The figures that are risks, and those that are utilities.
         fences: The axes whose values are not compared.
-
-    Raises:
-        InputError: `by` or `lines` are no axes, or no axis is left to plot along.
     """
-    page = sweep_page(rows, title, axes, figures, by, lines, over)
+    page = sweep_page(rows, title, axes, figures)
     page = replace(page, summary=(*page.summary, *map(printable, notes)))
-    names = name_axes([axis for axis in axes if axis not in over])
-    explorer = make_explorer(rows, names, goals, fences)
-    over_names = " and ".join(printable(axis) for axis in axes if axis in over)
-    return render_explorer("sweep.html", explorer, page=page, over=over_names)
+    explorer = make_explorer(rows, name_axes([a for a in axes if a != SEED]), goals, fences)
+    return render_explorer("sweep.html", explorer, page=page, over=SEED)
 
 
 def render_explorer(template: str, explorer: Explorer | None, **context: Any) -> str:

@@ -7,7 +7,6 @@ from itertools import groupby
 from statistics import fmean, stdev
 from typing import Any
 
-from anonlib.errors import InputError
 from anonlib.measure import Cell
 from anonlib.pages.charts import Chart, Line, Table, bars, dots, lines
 from anonlib.pages.measures import MAX_CHARTS
@@ -17,8 +16,8 @@ from anonlib.text import count_noun, printable
 Row = Mapping[str, Any]
 Key = tuple[Cell, ...]
 
-#: The axis whose values get separate charts by default.
-CASE = "case"
+#: The axis whose values get separate charts, and the one that means and deviations are over.
+CASE, SEED = "case", "seed"
 
 
 @dataclass(frozen=True)
@@ -47,31 +46,17 @@ def sweep_page(
     title: str,
     axes: Sequence[str],
     figures: Sequence[str],
-    by: str | None,
-    line: Sequence[str] | None,
-    over: Sequence[str],
 ) -> SweepPage:
-    """The content of the page. Arguments and errors are as in `anonlib.pages.render_sweep`, whose
-    `lines` is called `line` here."""
-    unknown = {*([] if by is None else [by]), *(line or ())} - set(axes)
-    if unknown:
-        raise InputError(
-            f"no axis of the sweep: {', '.join(sorted(unknown))}; there are: {', '.join(axes)}"
-        )
+    """The content of the page. Arguments are as in `anonlib.pages.render_sweep`."""
     results = [row for row in rows if not row.get("error")]
     failures = [row for row in rows if row.get("error")]
-    shown_axes = [axis for axis in axes if axis not in over]
-    if not shown_axes or by in over:
-        raise InputError(
-            f"nothing to plot along: means are over {', '.join(over)}; name another axis "
-            f"of {', '.join(shown_axes) or 'the sweep'}"
-        )
-    plan = _plan(rows, shown_axes, by, line)
+    shown_axes = [axis for axis in axes if axis != SEED]
+    plan = _plan(rows, shown_axes)
     point_axes = [axis for axis in shown_axes if axis in (*plan.panels, *plan.lines, plan.by)]
     constants = [axis for axis in shown_axes if axis not in point_axes] if rows else []
     return SweepPage(
         title=printable(title),
-        summary=tuple(_summary(results, failures, [a for a in axes if a in over])),
+        summary=tuple(_summary(results, failures)),
         figures=tuple((spoken(f), _charts(results, f, plan)) for f in figures),
         points=_points(results, point_axes, figures, plan.names),
         failures=_failures(failures, shown_axes, plan.names),
@@ -104,22 +89,20 @@ class _Plan:
         return ", ".join(name if isinstance(v, str) else f"{n} {name}" for n, v, name in named)
 
 
-def _plan(
-    rows: Sequence[Row], axes: Sequence[str], by: str | None, lines: Sequence[str] | None
-) -> _Plan:
-    """Plans what axes with several values are used for. By default, charts plot along the numeric
-    axis with the most values, and each case has its own chart."""
+def _plan(rows: Sequence[Row], axes: Sequence[str]) -> _Plan:
+    """Plans what axes with several values are used for: charts plot along the numeric axis with the
+    most values, and each case has its own chart."""
     values = {axis: {_cell(row.get(axis)) for row in rows} for axis in axes}
 
     def numbers(axis: str) -> tuple[bool, int]:
         cells = values[axis]
         return all(isinstance(cell, int | float) for cell in cells), len(cells)
 
-    along = by or max(axes, key=numbers)
+    along = max(axes, key=numbers)
     rest = [axis for axis in axes if axis != along and len(values[axis]) > 1]
-    chosen = [axis for axis in rest if (axis != CASE if lines is None else axis in lines)]
-    panels = [axis for axis in rest if axis not in chosen]
-    return _Plan(along, tuple(chosen), tuple(panels), name_axes(axes))
+    lines = tuple(axis for axis in rest if axis != CASE)
+    panels = tuple(axis for axis in rest if axis == CASE)
+    return _Plan(along, lines, panels, name_axes(axes))
 
 
 def name_axes(axes: Sequence[str]) -> dict[str, str]:
@@ -131,14 +114,12 @@ def name_axes(axes: Sequence[str]) -> dict[str, str]:
     return {axis: printable(name if same[name] == 1 else axis) for axis, name in last.items()}
 
 
-def _summary(results: Sequence[Row], failures: Sequence[Row], over: Sequence[str]) -> Iterable[str]:
+def _summary(results: Sequence[Row], failures: Sequence[Row]) -> Iterable[str]:
     yield f"{count_noun(len(results) + len(failures), 'point')} tried."
     if failures:
         yield f"{count_noun(len(failures), 'point')} failed; why stands below."
-    for axis in over:
-        n = len({_cell(row.get(axis)) for row in results})
-        values = count_noun(n, "value")
-        yield f"Means and standard deviations are over {values} of {printable(axis)}."
+    values = count_noun(len({_cell(row.get(SEED)) for row in results}), "value")
+    yield f"Means and standard deviations are over {values} of {SEED}."
     seconds = [row["seconds"] for row in results if row.get("seconds") is not None]
     if seconds:
         yield f"All took {number(round(sum(seconds)))} seconds of work."

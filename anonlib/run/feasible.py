@@ -216,7 +216,7 @@ def joint_problems(
     grouped = _count_combinations(whole, schema, privacy.missing_tokens, WHOLE)
     table = grouped.limit(MAX_COMBINATIONS + 1).toArrow()
     if len(table) > MAX_COMBINATIONS:
-        yield refuse_combinations(schema, MAX_COMBINATIONS)
+        yield refuse_combinations(schema)
         return
     yield from judge_joint(
         _joint(table, schema, values, WHOLE), schema, values, privacy, attributes

@@ -111,7 +111,7 @@ def list_controllers(rows: DataFrame, schema: Schema, step: Controller) -> list[
     hashed = counts.select(F.xxhash64("value").alias("h"), F.col("value").cast("string"), "n")
     rows_of = hashed.orderBy("h").limit(MAX_CONTROLLERS + 1).collect()
     if len(rows_of) > MAX_CONTROLLERS:
-        raise ConfigError([refuse_controllers(step, MAX_CONTROLLERS)])
+        raise ConfigError([refuse_controllers(step)])
     names = {row["value"] for row in rows_of}
     if absent := sum(name not in names for name in step.models):
         raise ConfigError([refuse_absent(step, absent)])

@@ -163,7 +163,7 @@ class Target:
             raise InputError(
                 f"release.path: no table is at {self.path} to append to; `mode: error` makes it"
             )
-        elif self._storage.has_files(self.path, besides="_delta_log"):
+        elif self._storage.has_files_beside_log(self.path):
             raise InputError(f"release.path: {self.path} holds other files; choose another path")
 
     def require_places(self) -> None:

@@ -336,7 +336,7 @@ def _values(
         most = MAX_VALUES + 1  # with the missing ones
         table = counts.limit(most + 1).toArrow()
         if len(table) > most:  # some were not fetched: what is here has wrong counts
-            problems.append(refuse_rich(counted.name, MAX_VALUES, counted.model))
+            problems.append(refuse_rich(counted.name, counted.model))
             continue
         try:
             values[column.id] = counted.arrange(_as_values(table, "count"))

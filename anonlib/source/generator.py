@@ -124,13 +124,13 @@ _BITS, _AGE_BITS = 8, 11
 _ROWS_PER_PARTITION = 250_000
 
 
-def generate(spark: SparkSession, rows: int, seed: int, partitions: int | None = None) -> DataFrame:
-    """`rows` invented people in the columns COLUMNS; by default 250,000 in each partition.
+def generate(spark: SparkSession, rows: int, seed: int) -> DataFrame:
+    """`rows` invented people in the columns COLUMNS; 250,000 in each partition.
 
     The first rows of a longer table of the same seed are the rows of a shorter one. `national_id`
     and `email` are unique up to 8 * 10^9 rows, `name` up to 25 million. `seed` has 64 bits.
     """
-    n_partitions = partitions or max(1, -(-rows // _ROWS_PER_PARTITION))
+    n_partitions = max(1, -(-rows // _ROWS_PER_PARTITION))
     people = spark.range(0, rows, 1, n_partitions).withColumnRenamed("id", "row")
     for steps in ((_place, _person), (_work, _money), (_identity,)):
         for step in steps:

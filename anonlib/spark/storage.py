@@ -84,13 +84,13 @@ class Storage:
                 status.getPath().getName() for status in self._fs.listStatus(self._path(path))
             )
 
-    def has_files(self, path: str, *, besides: str) -> bool:
-        """Whether files are in a folder or below, besides those in one folder of it. Some object
+    def has_files_beside_log(self, path: str) -> bool:
+        """Whether files are in a folder or below, other than those of Delta's log. Some object
         stores go on to list the folders of objects that were removed."""
         with translate_errors(f"path {path}"):
             if not self._fs.exists(self._path(path)):
                 return False
-            left_out = f"{self._path(path).toUri().getPath()}/{besides}/"
+            left_out = f"{self._path(path).toUri().getPath()}/_delta_log/"
             files = self._fs.listFiles(self._path(path), True)
             while files.hasNext():
                 if not files.next().getPath().toUri().getPath().startswith(left_out):

@@ -43,7 +43,7 @@ def people(spark: Any) -> pd.DataFrame:
 
 @pytest.fixture(scope="module")
 def rows(spark: Any) -> list[Any]:
-    return generate(spark, 1000, seed=7, partitions=1).collect()
+    return generate(spark, 1000, seed=7).collect()
 
 
 def test_columns_and_types_also_without_rows(spark: Any) -> None:
@@ -53,15 +53,18 @@ def test_columns_and_types_also_without_rows(spark: Any) -> None:
     assert frame.collect() == []
 
 
-def test_rows_do_not_depend_on_partitions(spark: Any, rows: list[Any]) -> None:
+def test_rows_do_not_depend_on_partitions(
+    spark: Any, rows: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert len(rows) == 1000
-    frame = generate(spark, 1000, seed=7, partitions=7)
+    monkeypatch.setattr(generator, "_ROWS_PER_PARTITION", 150)
+    frame = generate(spark, 1000, seed=7)
     assert frame.rdd.getNumPartitions() == 7
     assert frame.collect() == rows
 
 
 def test_rows_begin_longer_tables(spark: Any, rows: list[Any]) -> None:
-    assert generate(spark, 1500, seed=7, partitions=3).collect()[:1000] == rows
+    assert generate(spark, 1500, seed=7).collect()[:1000] == rows
 
 
 def test_rows_depend_on_the_seed(spark: Any, rows: list[Any]) -> None:

@@ -11,6 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from anonlib.errors import ConfigError, InfeasibleError, Problem
+from anonlib.local import refusals
 from anonlib.run import feasible, small_table
 from anonlib.run.scan import scan
 from anonlib.source import open_source
@@ -174,7 +175,8 @@ def test_many_combinations(spark: SparkSession, monkeypatch: pytest.MonkeyPatch)
     rows = frame().assign(ill=np.arange(N) % 5, wage=np.arange(N) % 3)
     table = pa.Table.from_pandas(rows, preserve_index=False)
     for most, says in ((14, ["have more than 14 combinations of values, too many"]), (15, [])):
-        monkeypatch.setattr(feasible, "MAX_COMBINATIONS", most)
+        for module in (feasible, refusals):
+            monkeypatch.setattr(module, "MAX_COMBINATIONS", most)
         problems = refused(spark, monkeypatch, table, DIVERSE, privacy={"joint": True})
         assert [problem.where for problem in problems] == ["privacy.joint"] * len(says)
         assert all(text in str(problems) for text in says)
@@ -187,8 +189,8 @@ def test_many_values(spark: SparkSession, monkeypatch: pytest.MonkeyPatch, most:
     rows["ill"] = rows["ill"].where(np.arange(N) % 7 > 0, None)
     table = pa.Table.from_pandas(rows, preserve_index=False)
     model = {"type": "alpha_k", "alpha": 0.5, "attribute": "ill"}
-    for place in ("anonlib.local.protected.MAX_VALUES", "anonlib.run.scan.MAX_VALUES"):
-        monkeypatch.setattr(place, most)
+    for place in ("local.protected", "local.refusals", "run.scan"):
+        monkeypatch.setattr(f"anonlib.{place}.MAX_VALUES", most)
     problems = found(table, model)
     assert [problem.where for problem in problems] == ["column ill"] * (most == 4)
     assert refused(spark, monkeypatch, table, model) == problems

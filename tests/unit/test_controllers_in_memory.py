@@ -130,7 +130,8 @@ class TestRefusals:
             anonlib.anonymize(people(), config(models={"west": [{"type": "k_anonymity", "k": 5}]}))
 
     def test_too_many(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("anonlib.local.controllers.MAX_CONTROLLERS", 4)
+        for place in ("anonlib.local.controllers", "anonlib.local.refusals"):
+            monkeypatch.setattr(f"{place}.MAX_CONTROLLERS", 4)
         with pytest.raises(ConfigError, match="column hospital: has more than 4 values"):
             anonlib.anonymize(people(), config())
 

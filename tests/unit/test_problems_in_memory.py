@@ -16,7 +16,7 @@ from anonlib.config.reading import parse
 from anonlib.config.resolve import resolve
 from anonlib.errors import Problem
 from anonlib.local import problems as in_memory
-from anonlib.local import protected
+from anonlib.local import protected, refusals
 from anonlib.local.problems import find_problems
 from anonlib.table.schema import Field
 
@@ -115,7 +115,8 @@ class TestValues:
         model = {"type": "alpha_k", "alpha": 0.5, "attribute": "ill"}
         monkeypatch.setattr(protected, "MAX_VALUES", 5)
         assert found(frame(), model) == []
-        monkeypatch.setattr(protected, "MAX_VALUES", 4)
+        for module in (protected, refusals):
+            monkeypatch.setattr(module, "MAX_VALUES", 4)
         text = "has more than 4 distinct values, too many for alpha_k; coarsen it"
         assert found(frame(), model) == [Problem("column ill", text)]
 
@@ -262,7 +263,8 @@ class TestJoint:
     @pytest.mark.parametrize("most", [14, 15])
     def test_many_combinations(self, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
         rows = frame().assign(ill=np.arange(N) % 5, wage=np.arange(N) % 3)
-        monkeypatch.setattr(in_memory, "MAX_COMBINATIONS", most)
+        for module in (in_memory, refusals):
+            monkeypatch.setattr(module, "MAX_COMBINATIONS", most)
         texts = self.joined(rows)
         says = "columns ill, wage have more than 14 combinations of values, too many; coarsen or "
         assert [text.startswith(says) for text in texts] == ([True] if most == 14 else [])

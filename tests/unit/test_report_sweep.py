@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from anonlib.errors import InputError
 from anonlib.pages import render_sweep
 from anonlib.pages.sweep import sweep_page
 from tests import reports
@@ -25,7 +24,7 @@ def rendered(rows: Any = None, **changes: Any) -> str:
 
 def test_means_and_deviations_over_seeds() -> None:
     rows = reports.sweep_rows()
-    page = sweep_page(rows, "t", AXES, FIGURES, None, None, ("seed",))
+    page = sweep_page(rows, "t", AXES, FIGURES)
     name, charts = page.figures[0]
     assert name == "accuracy"
     assert [chart.title for chart in charts] == ["adult", "heart"]
@@ -54,7 +53,7 @@ def test_a_failure_is_told_once_for_all_seeds() -> None:
         for row in reports.sweep_rows()
         if not row["error"]
     ]
-    page = sweep_page(rows, "t", AXES, FIGURES, None, None, ("seed",))
+    page = sweep_page(rows, "t", AXES, FIGURES)
     assert page.failures is not None
     assert page.failures.heads == ("case", "kernel", "k", "encoding", "points", "error")
     assert len(page.failures.rows) == 4
@@ -82,7 +81,7 @@ def test_one_look_in_any_order_of_rows() -> None:
 def test_a_line_has_one_colour_everywhere() -> None:
     """Also where others are missing."""
     rows = [r for r in reports.sweep_rows() if r["case"] == "adult" or r[KERNEL] != "mdav"]
-    page = sweep_page(rows, "t", AXES, FIGURES, None, None, ("seed",))
+    page = sweep_page(rows, "t", AXES, FIGURES)
     second = page.figures[0][1][1]
     assert second.legend == ((1, "●", "mdav"), (2, "■", "mondrian"))
     assert "var(--line-2)" in second.svg
@@ -90,16 +89,12 @@ def test_a_line_has_one_colour_everywhere() -> None:
 
 
 def test_what_is_along_the_axis_has_lines_or_plots() -> None:
-    """By default k, a line for each kernel, a plot for each case."""
+    """k, a line for each kernel, a plot for each case."""
     text = rendered()
     assert text.count(">accuracy by k<") == 2
     assert 'aria-label="Line chart, adult by k. mdav: from' in text
-    text = rendered(by=K, lines=["case", KERNEL])
-    assert text.count(">accuracy by k<") == 1
-    assert "adult, mdav<" in text
-    text = rendered(by=K, lines=[])
-    assert text.count(">accuracy by k<") == 4
-    assert "adult, mdav<" in text
+    text = rendered([row for row in reports.sweep_rows() if row[KERNEL] == "mdav"])
+    assert text.count(">accuracy by k<") == 2
     assert "</span> " not in text  # no legend
 
 
@@ -111,10 +106,11 @@ def test_parameters_of_some_points_only() -> None:
         assert f"</span> {name}<" in text
 
 
-@pytest.mark.parametrize(("lines", "drawn"), [([], "Bar chart"), (["case"], "Dot plot")])
-def test_names_along_the_axis(lines: list[str], drawn: str) -> None:
-    rows = [row for row in reports.sweep_rows() if row[K] == 5]
-    text = rendered(rows, by=KERNEL, lines=lines, figures=("sse",))
+@pytest.mark.parametrize(("varied", "drawn"), [([], "Bar chart"), (["model"], "Dot plot")])
+def test_names_along_the_axis(varied: list[str], drawn: str) -> None:
+    """Where no axis has numbers."""
+    rows = [r | {"model": f"{r['case']} model"} for r in reports.sweep_rows() if r[K] == 5]
+    text = rendered(rows, axes=(KERNEL, *varied, "seed", "encoding"), figures=("sse",))
     assert f'aria-label="{drawn}' in text
     assert "The same everywhere" in text
 
@@ -127,21 +123,11 @@ def test_no_points() -> None:
     assert "48 points failed" in rendered(failed)
 
 
-def test_unknown_axes() -> None:
-    with pytest.raises(InputError, match="no axis of the sweep: j, m; there are: case, kernel"):
-        rendered(by="j", lines=["m"])
-
-
 def test_markup_stays_text() -> None:
     evil = "<script>$x$</script>"
     rows = [row | {KERNEL: evil, "error": evil} for row in reports.sweep_rows()[:2]]
     rows += [row | {KERNEL: evil} for row in reports.sweep_rows()[2:]]
-    text = rendered(rows, title=evil, by=KERNEL, lines=[K])
-    assert "<script" not in text
-    assert "&lt;script&gt;$x$" in text
-
-
-@pytest.mark.parametrize("asked", [{"axes": ["seed"]}, {"by": "seed"}])
-def test_nothing_to_plot_along(asked: Any) -> None:
-    with pytest.raises(InputError, match="nothing to plot along"):
-        rendered(**asked)
+    for axes in (AXES, (KERNEL, "seed")):
+        text = rendered(rows, title=evil, axes=axes)
+        assert "<script" not in text
+        assert "&lt;script&gt;$x$" in text
