@@ -185,8 +185,8 @@ def describe_change(promise: Promise, target: "Target", records: "Storage") -> I
 
 def make_promise(config: Config, schema: Schema) -> Promise:
     """The promise of a run."""
-    controller = next((step for step in config.partition.steps if hasattr(step, "models")), None)
-    own: Mapping[str, tuple[PrivacyModel, ...]] = getattr(controller, "models", {})
+    controller = config.partition.controller
+    own = {} if controller is None else controller.models
     columns = {}
     for column in schema.released:
         how = "pseudonym" if column.pseudonym else ""
