@@ -17,6 +17,7 @@ import pytest
 from hypothesis import strategies as st
 
 from anonlib.arrays import snap
+from anonlib.auditing import AuditSpec
 from anonlib.hierarchy.tree import Tree
 from anonlib.privacy import PrivacyModel
 from anonlib.privacy.k_anonymity import KAnonymity
@@ -119,6 +120,13 @@ def make_block(
         target=snap(np.asarray(target, np.float64)),
         n_classes=n_classes,
     )
+
+
+def audit_spec(*columns_and_models: Any, **more: Any) -> AuditSpec:
+    """A spec of rows that are persons, without sets, whose insensitive columns are checked; unless
+    `more` says otherwise."""
+    usual = {"acknowledge_unique": False, "persons": "rows", "sets": ()}
+    return AuditSpec(*columns_and_models, **(usual | more))
 
 
 def suited(kernel: Any, block: Block) -> Block:

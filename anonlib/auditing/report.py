@@ -65,12 +65,12 @@ class AuditSpec:
     quasi_identifiers: tuple[str, ...]
     models: tuple[PrivacyModel, ...]
     insensitive: tuple[str, ...] = ()
-    acknowledge_unique: bool = False
+    acknowledge_unique: bool = field(kw_only=True)
     missing_tokens: tuple[str, ...] = MISSING_TOKENS
-    persons: Persons = "rows"
+    persons: Persons = field(kw_only=True)
     token: str | None = None
     private: tuple[str, ...] = ()
-    sets: tuple[str, ...] = ()
+    sets: tuple[str, ...] = field(kw_only=True)
     apart: str | None = None
     only: tuple[int, ...] | None = None
     hierarchies: Mapping[str, Hierarchy] = field(default_factory=dict)

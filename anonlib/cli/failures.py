@@ -27,11 +27,11 @@ DEBUG_WARNING = "warning: what follows may contain data; read it before you pass
 def report_error(
     error: BaseException,
     *,
-    log_format: Literal["text", "json"] = "text",
-    debug: bool = False,
-    config: str | None = None,
-    verb: str | None = None,
-    progress: "Progress | None" = None,
+    log_format: Literal["text", "json"],
+    debug: bool,
+    config: str | None,
+    verb: str | None,
+    progress: "Progress | None",
 ) -> int:
     """Writes an error to stderr.
 

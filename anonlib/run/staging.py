@@ -30,7 +30,7 @@ from anonlib.table.block import ClassMoments
 from anonlib.table.columns import DEAL, HASH, HELD, LINK, NO_LINK, TOKEN
 from anonlib.table.schema import Schema
 from anonlib.worker.cell_counts import make_counter
-from anonlib.worker.marks import NO_MARKS, Marks
+from anonlib.worker.marks import Marks
 from anonlib.worker.setup import TableFit, make_task, output_schema
 from anonlib.worker.task import Task, Totals, to_block
 
@@ -224,9 +224,9 @@ def task_of(
     config: Config,
     schema: Schema,
     scan: Scan,
-    pseudonym_key: bytes = b"",
-    token_key: bytes = b"",
-    marks: Marks = NO_MARKS,
+    pseudonym_key: bytes,
+    token_key: bytes,
+    marks: Marks,
 ) -> Task:
     """The task of a run's workers."""
     costs = config.privacy.suppress == "costliest"

@@ -70,9 +70,7 @@ def make_task(config: Config, schema: Schema, table_fit: TableFit, output: pa.Sc
     )
 
 
-def output_schema(
-    schema: Schema, *, costs: bool = False, pairs: bool = False, marks_held_out: bool = False
-) -> pa.Schema:
+def output_schema(schema: Schema, *, costs: bool, pairs: bool, marks_held_out: bool) -> pa.Schema:
     """The staged columns: the released ones by id; then, if needed, the person's token, the
     controller, the cost of the cell, and what links a row to its person or holds it out."""
     fields = [pa.field(column.id, column.released_type) for column in schema.released]

@@ -231,7 +231,7 @@ def test_rows_that_a_restore_took_back(shell: Shell, spark: SparkSession, starte
     stamp = spark.sql(f"describe history delta.`{path}`").where("version = 0").first()
     spark.sql(f"RESTORE TABLE delta.`{path}` TO TIMESTAMP AS OF '{stamp.timestamp}'")
     said = shell.release(second, "--run-id", "three", *accepted)
-    refused(said, 2, "restored the table to a time", "to a version by its number")
+    refused(said, 2, "restored the table to an earlier time", "to a version by its number")
     spark.sql(f"RESTORE TABLE delta.`{path}` TO VERSION AS OF 3")
     said = shell.release(second, "--run-id", "three", *accepted)
     assert "Run three is done already" in said.out, said.err

@@ -9,11 +9,12 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from anonlib.auditing import AuditReport, AuditSpec, audit_parts, audit_table
+from anonlib.auditing import AuditReport, audit_parts, audit_table
 from anonlib.privacy import PrivacyModel
 from anonlib.privacy.k_anonymity import KAnonymity
 from anonlib.privacy.l_diversity import LDiversity
 from tests.property.test_recode_nodes import released
+from tests.support import audit_spec
 
 pytestmark = pytest.mark.spark
 
@@ -27,7 +28,7 @@ def texts(report: AuditReport) -> list[str]:
 def simple(df: DataFrame, quasi: tuple[str, ...], **changes: Any) -> AuditReport:
     """An audit of all columns, 2-anonymous unless said otherwise."""
     changes = {"columns": tuple(df.columns), "models": K2, **changes}
-    return audit_table(df, AuditSpec(quasi_identifiers=quasi, **changes))
+    return audit_table(df, audit_spec(quasi_identifiers=quasi, **changes))
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +39,7 @@ def people(spark: SparkSession) -> DataFrame:
 
 def test_a_sound_release_passes(people: DataFrame) -> None:
     models: tuple[PrivacyModel, ...] = (*K2, LDiversity(l=2, attribute="illness"))
-    spec = AuditSpec(("illness", "zip"), ("zip",), models, persons="token", token="person")
+    spec = audit_spec(("illness", "zip"), ("zip",), models, persons="token", token="person")
     report = audit_table(people, spec)
     assert report.passed
     assert [v.model for v in report.verdicts] == [
@@ -96,7 +97,7 @@ def test_spec_and_columns_must_fit(
     people: DataFrame, change: dict[str, Any], problem: str, *, counted: bool
 ) -> None:
     spec: dict[str, Any] = {"columns": tuple(people.columns), "models": K2}
-    report = audit_table(people, AuditSpec(**{**spec, "quasi_identifiers": ("zip",), **change}))
+    report = audit_table(people, audit_spec(**{**spec, "quasi_identifiers": ("zip",), **change}))
     assert not report.passed
     assert any(problem in text for text in texts(report)), texts(report)
     assert report.n_rows == 5
@@ -109,7 +110,7 @@ def test_parts_are_judged_as_if_each_were_alone(spark: SparkSession) -> None:
     rows = spark.createDataFrame(dealt, "zip string, illness int, job int, file int, owner int")
     diverse = [LDiversity(l=n, attribute=name) for n in (2, 3) for name in ("illness", "job")]
     models: tuple[PrivacyModel, ...] = (KAnonymity(k=5), *diverse)
-    spec = AuditSpec(
+    spec = audit_spec(
         ("zip", "illness", "job"), ("zip",), models, joint=("illness", "job"), private=("person",)
     )
     table, *parts = audit_parts(rows, spec, ("file", "owner"))
@@ -132,7 +133,7 @@ def test_no_rows_and_no_quasi_identifiers(people: DataFrame) -> None:
 
 
 def test_private_columns_are_ignored(people: DataFrame) -> None:
-    spec = AuditSpec(("zip", "illness"), ("zip",), K2, private=("person", "not there"))
+    spec = audit_spec(("zip", "illness"), ("zip",), K2, private=("person", "not there"))
     assert audit_table(people, spec).passed
 
 

@@ -24,6 +24,7 @@ from anonlib.privacy.l_diversity import LDiversity
 from anonlib.privacy.p_sensitive import PSensitive
 from anonlib.privacy.t_closeness import TCloseness
 from tests.spark.test_audit_oracle import QUASI, SCHEMA, SENSITIVE, TOKENS, make_rows
+from tests.support import audit_spec
 from tests.unit.test_audit_in_memory import NAMED, PERSONS, SETS
 
 pytestmark = pytest.mark.spark
@@ -86,7 +87,7 @@ def patients(spark: SparkSession, seed: int) -> DataFrame:
     )
 
 
-PATIENTS = AuditSpec(
+PATIENTS = audit_spec(
     columns=("age", "sex", "ill", "days", "job"),
     quasi_identifiers=("age", "sex"),
     models=(*every_model("ill"), TCloseness(t=0.3, attribute="ill", distance="hierarchical")),
@@ -116,7 +117,7 @@ def test_controllers_some_of_them(spark: SparkSession) -> None:
 def test_nested_and_odd_values(spark: SparkSession) -> None:
     """Values of every type, in several forms that are equal."""
     df = spark.createDataFrame(make_rows(5), SCHEMA)
-    spec = AuditSpec(
+    spec = audit_spec(
         columns=tuple(df.columns[:-1]),
         quasi_identifiers=QUASI,
         models=(
@@ -142,8 +143,8 @@ def test_odd_texts(spark: SparkSession) -> None:
     df = spark.createDataFrame([(text, text) for text in TEXTS * 2], "q string, s string")
     models = (AlphaK(alpha=0.5, attribute="s"), TCloseness(t=0.1, attribute="s"))
     models += (LDiversity(l=2, attribute="s", kind="entropy"),)
-    assert_same(df, AuditSpec(("q", "s"), (), models))
-    assert_same(df, AuditSpec(("q", "s"), ("q",), models))
+    assert_same(df, audit_spec(("q", "s"), (), models))
+    assert_same(df, audit_spec(("q", "s"), ("q",), models))
 
 
 def test_tokens_of_other_types(spark: SparkSession) -> None:
@@ -159,7 +160,7 @@ def test_tokens_of_other_types(spark: SparkSession) -> None:
     df = spark.createDataFrame(rows * 2, schema)
     tokens = ("?", "-9", "2020-01-01", "TRUE", "2020-01-01 04:00+01:00", "1e999", "inf")
     models = [LDiversity(l=2, attribute=name, kind="entropy") for name in names[:-1]]
-    assert_same(df, AuditSpec(tuple(names), ("q",), tuple(models), missing_tokens=tokens))
+    assert_same(df, audit_spec(tuple(names), ("q",), tuple(models), missing_tokens=tokens))
 
 
 def test_bytes_and_values_without_a_part(spark: SparkSession) -> None:
@@ -174,7 +175,7 @@ def test_bytes_and_values_without_a_part(spark: SparkSession) -> None:
         fields struct<a:string,b:array<string>>, deep array<array<string>>"""
     df = spark.createDataFrame(rows, schema)
     models = [LDiversity(l=2, attribute=name) for name in names[2:]]
-    spec = AuditSpec(names, ("q",), (KAnonymity(k=2), *models), missing_tokens=("?",))
+    spec = audit_spec(names, ("q",), (KAnonymity(k=2), *models), missing_tokens=("?",))
     assert [v.value for v in assert_same(df, spec).verdicts] == [4, 1, 1, 1, 1]
     on_bytes = replace(spec, models=(KAnonymity(k=2), LDiversity(l=2, attribute="bytes")))
     assert [p.where for p in assert_same(df, on_bytes).problems] == ["bytes"]
@@ -184,7 +185,7 @@ def test_shares_and_large_classes(spark: SparkSession) -> None:
     rows = [(1, [(0, 0.999), (1, 0.001)])] * 1500 + [(2, [(0, 0.5), (1, 0.5)])] * 2 + [(3, None)]
     df = spark.createDataFrame(rows, "q int, s array<struct<node:int,share:double>>")
     for steps in (None, 20, 1000):
-        spec = AuditSpec(("q", "s"), ("q", "s"), (KAnonymity(k=2),), shares={"s": steps})
+        spec = audit_spec(("q", "s"), ("q", "s"), (KAnonymity(k=2),), shares={"s": steps})
         assert assert_same(df, spec).sizes == ((1, 1), (2, 1), (1500, 1))
     assert assert_same(df, replace(spec, shares={"s": None})).lone["s"] > 0
 
@@ -248,5 +249,5 @@ def test_types_of_arrow_that_spark_reads_alike(spark: SparkSession) -> None:
         }
     )
     models = (KAnonymity(k=2), *[LDiversity(l=2, attribute=name) for name in "sn"])
-    spec = AuditSpec(("q", "s", "n"), ("q",), models)
+    spec = audit_spec(("q", "s", "n"), ("q",), models)
     assert audit_in_memory(wide, spec) == assert_same(spark.createDataFrame(plain), spec)

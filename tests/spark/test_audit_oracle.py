@@ -12,10 +12,11 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType
 
-from anonlib.auditing import AuditSpec, audit_table
+from anonlib.auditing import audit_table
 from anonlib.auditing.canonical import fold_value
 from anonlib.privacy.k_anonymity import KAnonymity
 from anonlib.privacy.l_diversity import LDiversity
+from tests.support import audit_spec
 
 pytestmark = pytest.mark.spark
 
@@ -154,7 +155,7 @@ def test_verdicts_agree_with_plain_counting(spark: SparkSession, seed: int) -> N
     by_token = seed > 0
     diverse = {name: 2 + (seed + i) % 3 for i, name in enumerate(SENSITIVE)}
     columns = tuple(df.columns[:-1])
-    spec = AuditSpec(
+    spec = audit_spec(
         columns=columns if by_token else (*columns, "person"),
         quasi_identifiers=QUASI,
         models=(
@@ -209,7 +210,7 @@ def test_values_that_share_their_bits_are_counted_again(spark: SparkSession) -> 
         rows = [(1, v) for v in values] * 2 + [(2, v) for v in values[:-1]] * 5
         many = [(i, f"w{j}") for i in range(3, 9) for j in range(40)]
         df = spark.createDataFrame(rows + many, "q int, v string")
-        spec = AuditSpec(("q", "v"), ("q",), (LDiversity(l=required, attribute="v"),))
+        spec = audit_spec(("q", "v"), ("q",), (LDiversity(l=required, attribute="v"),))
         (verdict,) = audit_table(df, spec).verdicts
         assert (verdict.value, verdict.exact) == (required - 1, True)
         assert verdict.n_failing == 1

@@ -39,7 +39,7 @@ from anonlib.privacy.p_sensitive import PSensitive
 from anonlib.privacy.t_closeness import TCloseness
 from anonlib.table.block import sparse
 from anonlib.text import fold_text
-from tests.support import data_dir
+from tests.support import audit_spec, data_dir
 
 #: An audit of a table.
 Audit = Callable[[pd.DataFrame, AuditSpec], AuditReport]
@@ -112,7 +112,7 @@ def in_spark(spark: SparkSession, folder: Path) -> Audit:
 def measured(audit: Audit, table: Table, models: dict[str, PrivacyModel]) -> dict[str, Verdict]:
     """The verdicts, by the models' names here."""
     columns = [*table.quasi, table.text, table.number]
-    spec = AuditSpec(
+    spec = audit_spec(
         tuple(columns),
         tuple(table.quasi),
         tuple(models.values()),
@@ -250,7 +250,7 @@ def test_where_the_other_sensitive_column_is_known() -> None:
             BetaLikeness(beta=NEVER, attribute=name),
         ]
     columns = ("job", *names)
-    spec = AuditSpec(columns, ("job",), tuple(models), joint=names)
+    spec = audit_spec(columns, ("job",), tuple(models), joint=names)
     verdicts = in_memory(frame[list(columns)], spec).verdicts
     assert [v.model.endswith(" joint=True") for v in verdicts] == [False] * 11 + [True] * 10
     pairs = list(zip(verdicts[11:16], verdicts[16:], strict=True))

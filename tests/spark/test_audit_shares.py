@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from anonlib.auditing import AuditReport, AuditSpec, audit_in_memory, audit_table
+from anonlib.auditing import AuditReport, audit_in_memory, audit_table
 from anonlib.cli.show import console, print_audit
 from anonlib.hierarchy import Hierarchy, read_hierarchy
 from anonlib.privacy import PrivacyModel
@@ -25,6 +25,7 @@ from anonlib.privacy.l_diversity import LDiversity
 from anonlib.privacy.p_sensitive import PSensitive
 from anonlib.privacy.t_closeness import TCloseness
 from tests.spark.support import Shell, settings, write_config
+from tests.support import audit_spec
 
 pytestmark = pytest.mark.spark
 
@@ -144,7 +145,7 @@ def report_of(
 ) -> AuditReport:
     """Of the audit in Spark, or without a session of the one in memory."""
     columns = ("q", TEXT, NUMBER)
-    spec = AuditSpec(
+    spec = audit_spec(
         columns,
         ("q",),
         (KAnonymity(k=2), *models),

@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import anonlib
-from anonlib.auditing import AuditSpec, audit_table
+from anonlib.auditing import audit_table
 from anonlib.auditing.canonical import SIMPLE_TEXT
 from anonlib.errors import InfeasibleError
 from anonlib.privacy.k_anonymity import KAnonymity
@@ -19,6 +19,7 @@ from anonlib.privacy.l_diversity import LDiversity
 from anonlib.spark.values import canonical
 from anonlib.text import fold_text
 from tests.look_alikes import DIFFERENT, SAME
+from tests.support import audit_spec
 
 pytestmark = pytest.mark.spark
 
@@ -63,7 +64,7 @@ def test_simple_texts_are_folded_as_any_text(spark: SparkSession) -> None:
 def test_audit_of_one_value_in_many_forms(spark: SparkSession, seen: str, kind: str) -> None:
     frame = spark.createDataFrame(pd.DataFrame({"q": 1, "ill": SAME[seen]}))
     models = (KAnonymity(k=2), LDiversity(l=2, attribute="ill", kind=kind))
-    spec = AuditSpec(("q", "ill"), ("q",), models)
+    spec = audit_spec(("q", "ill"), ("q",), models)
     verdict = audit_table(frame, spec).verdicts[1]
     assert not verdict.holds
 

@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 
 import anonlib
 from anonlib.arrays import Ints
-from anonlib.auditing import AuditSpec, audit_table
+from anonlib.auditing import audit_table
 from anonlib.privacy import PrivacyModel
 from anonlib.privacy.alpha_k import AlphaK
 from anonlib.privacy.beta_likeness import BetaLikeness
@@ -26,7 +26,7 @@ from anonlib.privacy.p_sensitive import PSensitive
 from anonlib.privacy.shares import reference_of
 from anonlib.privacy.t_closeness import TCloseness
 from anonlib.registry import plugins
-from tests.support import make_block
+from tests.support import audit_spec, make_block
 
 pytestmark = pytest.mark.spark
 
@@ -132,7 +132,7 @@ def test_audit_and_kernels_count_persons(spark: SparkSession, seed: int) -> None
     frame = spark.createDataFrame(rows, "q int, ill string, who long")
     models = tuple(model for model, *_ in MODELS)
     columns = ("q", "ill")
-    spec = AuditSpec(columns, ("q",), models, persons="token", token="who")
+    spec = audit_spec(columns, ("q",), models, persons="token", token="who")
     verdicts = audit_table(frame, spec).verdicts
     values = whole.seen
     code = np.array([-1 if v is None else values.index(v) for _, v, _ in rows])

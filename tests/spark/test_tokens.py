@@ -14,12 +14,13 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from anonlib.arrays import MISSING
-from anonlib.auditing import AuditSpec, audit_table
+from anonlib.auditing import audit_table
 from anonlib.auditing.canonical import fold_value, present
 from anonlib.privacy.k_anonymity import KAnonymity
 from anonlib.privacy.l_diversity import LDiversity
 from anonlib.spark.values import canonical, spark_type
 from anonlib.table.encoding import code_protected, codes_among, list_protected_values
+from tests.support import audit_spec
 
 pytestmark = pytest.mark.spark
 
@@ -261,6 +262,6 @@ def test_a_sentinel_is_no_second_value(spark: SparkSession) -> None:
         texts = spark.createDataFrame([(q, str(v)) for q, v in rows], "q string, s string")
         frame = texts.select("q", F.col("s").cast(type))
         models = (KAnonymity(k=2), LDiversity(l=2, attribute="s"))
-        spec = AuditSpec(("q", "s"), ("q",), models, missing_tokens=(token,))
+        spec = audit_spec(("q", "s"), ("q",), models, missing_tokens=(token,))
         verdict = audit_table(frame, spec).verdicts[1]
         assert (verdict.holds, verdict.value, verdict.n_failing) == (False, 1, 2), type

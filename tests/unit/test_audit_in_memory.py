@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 import anonlib
 from anonlib import registry
-from anonlib.auditing import AuditReport, AuditSpec, audit_in_memory, join_reports
+from anonlib.auditing import AuditReport, audit_in_memory, join_reports
 from anonlib.auditing.arrow_values import can_number, combine, number_keys, number_protected
 from anonlib.auditing.class_counts import ClassCounts
 from anonlib.auditing.models import AuditModel, Judgement, UnverifiableError
@@ -35,6 +35,7 @@ from anonlib.privacy.k_anonymity import KAnonymity
 from anonlib.privacy.l_diversity import LDiversity
 from anonlib.privacy.p_sensitive import PSensitive
 from anonlib.privacy.t_closeness import TCloseness
+from tests.support import audit_spec
 
 K2 = KAnonymity(k=2)
 
@@ -50,7 +51,7 @@ def audit(columns: Mapping[str, Any], /, *models: PrivacyModel, **spec: Any) -> 
         "private": tuple(private - {None}),
         **spec,
     }
-    return audit_in_memory(table, AuditSpec(**spec))
+    return audit_in_memory(table, audit_spec(**spec))
 
 
 def value(columns: Mapping[str, Any], /, model: PrivacyModel, **spec: Any) -> float | None:
@@ -63,7 +64,8 @@ def test_no_spark_is_needed() -> None:
         "import pyarrow as pa\n"
         "from anonlib.auditing import AuditSpec, audit_in_memory\n"
         "from anonlib.privacy.k_anonymity import KAnonymity\n"
-        "spec = AuditSpec(('q',), ('q',), (KAnonymity(k=2),))\n"
+        "more = {'acknowledge_unique': False, 'persons': 'rows', 'sets': ()}\n"
+        "spec = AuditSpec(('q',), ('q',), (KAnonymity(k=2),), **more)\n"
         "assert audit_in_memory(pa.table({'q': [1, 1]}), spec).passed"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
@@ -443,7 +445,7 @@ def test_sizes_are_rounded_above_1024() -> None:
 def test_the_smallest_size_is_exact(rows: list[int]) -> None:
     found = audit({"q": np.repeat(np.arange(len(rows)), rows)}, K2)
     assert found.sizes[0][0] == min(rows) == found.verdicts[0].value
-    both = join_reports(found, audit({"q": [1] * 1400}, K2), AuditSpec(("q",), ("q",), (K2,)))
+    both = join_reports(found, audit({"q": [1] * 1400}, K2), audit_spec(("q",), ("q",), (K2,)))
     assert both is not None
     assert both.sizes[0][0] == min(1400, *rows)
     assert len({size.bit_length() for size, _ in both.sizes if size > 1024}) == sum(
@@ -528,7 +530,7 @@ def test_columns_that_are_no_values() -> None:
     assert can_number(maps.type, maps=True)
     assert not can_number(pa.list_(pa.time64("us")), maps=True)
     twice = pa.table([[1, 1], [2, 2]], names=["q", "q"])
-    found = audit_in_memory(twice, AuditSpec(("q",), ("q",), (K2,)))
+    found = audit_in_memory(twice, audit_spec(("q",), ("q",), (K2,)))
     assert [p.text for p in found.problems] == ["the table has 2 columns of this name"]
 
 

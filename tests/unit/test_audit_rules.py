@@ -24,6 +24,7 @@ from anonlib.auditing.view import View
 from anonlib.errors import ConfigError, Problem
 from anonlib.privacy.k_anonymity import KAnonymity
 from anonlib.privacy.l_diversity import LDiversity
+from tests.support import audit_spec
 
 
 def test_listing_the_models_needs_no_spark() -> None:
@@ -51,7 +52,7 @@ def test_an_audit_model_is_built_from_its_model() -> None:
 
 def test_counting_by_token_needs_a_token() -> None:
     with pytest.raises(ValueError, match="no token"):
-        AuditSpec((), (), (), persons="token")
+        audit_spec((), (), (), persons="token")
 
 
 def test_a_report_passes_only_if_something_was_verified() -> None:
@@ -154,7 +155,7 @@ class Counted:
 
 
 K3, L2 = KAnonymity(k=3), LDiversity(l=2, attribute="ill")
-SPEC = AuditSpec(("age", "ill", "job"), ("age",), (K3, L2), insensitive=("job",))
+SPEC = audit_spec(("age", "ill", "job"), ("age",), (K3, L2), insensitive=("job",))
 TABLE: dict[str, T.DataType] = {"age": INT, "ill": TEXT, "job": TEXT}
 FINE = Tally(value=4)
 FEW = Tally(value=1, failing=Counter({3: 1, 2: 4, 8: 9}))

@@ -113,7 +113,15 @@ def test_errors_name_their_run(capsys: pytest.CaptureFixture[str]) -> None:
     progress = Progress()
     for run in ({}, {"run_id": "r1", "target": "/out"}):
         vars(progress).update(run)
-        assert report_error(InputError("no"), log_format="json", progress=progress) == 2
+        code = report_error(
+            InputError("no"),
+            log_format="json",
+            debug=False,
+            config=None,
+            verb=None,
+            progress=progress,
+        )
+        assert code == 2
         found = json.loads(capsys.readouterr().err)
         assert {key: found[key] for key in ("run_id", "target") if key in found} == run
         assert (found["event"], found["text"]) == ("error", "no")

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from anonlib import auditing
-from anonlib.auditing import AuditReport, AuditSpec, Verdict
+from anonlib.auditing import AuditReport, Verdict
 from anonlib.config.model import Config, PrivacySection
 from anonlib.config.reading import parse
 from anonlib.errors import AuditError, Problem
@@ -18,6 +18,7 @@ from anonlib.local.table_digest import Digest
 from anonlib.privacy.k_anonymity import KAnonymity
 from anonlib.run import staged_audit
 from anonlib.table.schema import Column, Role, Schema
+from tests.support import audit_spec
 
 GOOD = Verdict("k_anonymity k=3", True, 3, 3, 0, ())
 BAD = Verdict("l_diversity l=2", False, 1, 2, 4, (3, 3))
@@ -123,7 +124,7 @@ def audited(monkeypatch: pytest.MonkeyPatch, found: AuditReport) -> list[Any]:
     return asked
 
 
-SPEC = AuditSpec(("a",), ("a",), (KAnonymity(k=3),))
+SPEC = audit_spec(("a",), ("a",), (KAnonymity(k=3),))
 
 
 @pytest.mark.parametrize(
@@ -189,7 +190,7 @@ def test_known_rows_must_be_all_that_are_there() -> None:
 def test_two_parts_make_bounds() -> None:
     """By hand: classes of both are counted apart, and the worse value is the bound."""
     models = (KAnonymity(k=3),)
-    spec = AuditSpec(("a",), ("a",), models)
+    spec = audit_spec(("a",), ("a",), models)
     apart = Verdict("each controller: k_anonymity k=3", True, 4, 3, 0, ())
     one = AuditReport(
         11, 2, (replace(GOOD, value=4), apart), (), ((4, 1), (7, 1)), "none", {"a": 2}
