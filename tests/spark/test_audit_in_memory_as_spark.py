@@ -228,7 +228,7 @@ def test_the_person_column_of_a_table(
 
 
 def test_equal_sets_in_several_orders(spark: SparkSession) -> None:
-    spec = AuditSpec(("q",), ("q",), (KAnonymity(k=2),), sets=("q",))
+    spec = audit_spec(("q",), ("q",), (KAnonymity(k=2),), sets=("q",))
     for sets, tells in SETS:
         table = spark.createDataFrame([(each,) for each in sets], "q array<string>")
         assert bool(assert_same(table, spec).problems) == tells
