@@ -69,6 +69,11 @@ def printable(text: str) -> str:
     )
 
 
+def is_few(n: int, k: int) -> bool:
+    """Whether a number of rows is so small that readers of a release are not told it."""
+    return 0 < n < k
+
+
 def count_noun(n: int, one: str, many: str = "") -> str:
     """`1 row`, `2,997 rows`."""
     return f"{n:,} {one if n == 1 else many or one + 's'}"

@@ -61,7 +61,7 @@ from anonlib.local.limits import find_accounts, find_unsupported
 from anonlib.run.promise import make_promise
 from anonlib.run.source_summary import summarize_source
 from anonlib.table.schema import Column
-from anonlib.text import count_noun
+from anonlib.text import count_noun, is_few
 
 if TYPE_CHECKING:
     from anonlib.config.guess import ColumnProfile
@@ -658,7 +658,7 @@ def _note(rows: "Rows", config: Config) -> Iterator[str]:
     if config.one_row_per_person is True:
         yield "each row counts as another person: declared, not checked"
     if n_nobody := rows.n_nobody:
-        count = f"fewer than {config.k}" if n_nobody < config.k else f"{n_nobody:,}"
+        count = f"fewer than {config.k}" if is_few(n_nobody, config.k) else f"{n_nobody:,}"
         yield f"{count} rows have no person: no model counts them"
     yield from note_seed(config.seed)
     yield from note_unused(config)

@@ -32,7 +32,7 @@ from anonlib.pages.specs import (
     read_persons,
 )
 from anonlib.pages.words import number, spoken
-from anonlib.text import MISSING_TOKENS, count_noun, printable
+from anonlib.text import MISSING_TOKENS, count_noun, is_few, printable
 
 #: Said where nothing covers a point.
 NOT_COVERED = "not covered"
@@ -191,7 +191,7 @@ def _list_figures(record: Record, measure: str) -> list[Record]:
 
 
 def _few(n: int, k: int) -> str:
-    return f"fewer than {k}" if 0 < n < k else number(n)
+    return f"fewer than {k}" if is_few(n, k) else number(n)
 
 
 def _columns(record: Record) -> Iterator[Row]:

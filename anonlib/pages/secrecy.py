@@ -2,6 +2,7 @@
 
 from anonlib.measure.attempts import RISK_NAMES
 from anonlib.pages.specs import ATTACKS, Record, is_k_anonymity, list_verdicts
+from anonlib.text import is_few
 
 #: The figures that are the same whatever rows were suppressed: they are counted on the released
 #: rows, which their reader has, or they are of attacks, which are made on other releases without
@@ -34,7 +35,7 @@ def find_k(record: Record) -> int:
 
 def has_few(record: Record) -> bool:
     """Whether few rows are suppressed: so few that their number is not told."""
-    return bool(0 < record["n_suppressed"] < find_k(record))
+    return is_few(record["n_suppressed"], find_k(record))
 
 
 def tells_few(record: Record, figure: str) -> bool:
@@ -65,4 +66,4 @@ def _lost_few(group: Record, k: int) -> bool:
     share = group["suppressed"]
     if share >= 1:  # how many rows it had is not known
         return False
-    return bool(0 < round(group["rows released"] * share / (1 - share)) < k)
+    return is_few(round(group["rows released"] * share / (1 - share)), k)

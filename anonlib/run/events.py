@@ -19,6 +19,7 @@ from anonlib.config.places import has_scheme, lies_in
 from anonlib.config.summary import software
 from anonlib.errors import InputError
 from anonlib.run.account import Account, spell_path
+from anonlib.text import is_few
 
 #: The environment variable that says where events go, where the config does not.
 EVENTS = "ANONLIB_EVENTS"
@@ -146,7 +147,7 @@ class Events:
         if account.source_version is not None:
             facets = self._facet("version", datasetVersion=str(account.source_version))
         # Fewer suppressed rows than k are "<k" for the public: this count would tell how many.
-        told = result is not None and not 0 < result.n_suppressed < account.config.k
+        told = result is not None and not is_few(result.n_suppressed, account.config.k)
         if told and result and account.outcome == "published":
             counted = self._facet("inputStatistics", rowCount=result.n_rows_in)
         return [{**name, "facets": facets, "inputFacets": counted}]

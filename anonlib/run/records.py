@@ -22,7 +22,7 @@ from anonlib.run.promise import Promise
 from anonlib.run.result import ReleaseResult
 from anonlib.run.source_summary import summarize_source
 from anonlib.table.schema import Role, Scale
-from anonlib.text import MISSING_TOKENS, NUMBER_TOKENS, TEXT_TOKENS
+from anonlib.text import MISSING_TOKENS, NUMBER_TOKENS, TEXT_TOKENS, is_few
 
 if TYPE_CHECKING:
     from anonlib.auditing import AuditReport
@@ -62,7 +62,7 @@ def manifest(
         levels: By column: the height of its released nodes, if the run chose one for all cells.
     """
     n_added = outcome.digest.n_rows
-    few = 0 < n_rows_in - n_added < config.k
+    few = is_few(n_rows_in - n_added, config.k)
     content = {
         "anonlib_manifest": 1,
         "run_id": run_id,
@@ -188,4 +188,4 @@ def _nodes(hierarchies: Mapping[str, tuple[Hierarchy, Collection[int]]]) -> dict
 
 def _coarse(n_rows: int, k: int) -> str:
     """A number of rows, as public text: small numbers are hidden."""
-    return f"<{k}" if 0 < n_rows < k else str(n_rows)
+    return f"<{k}" if is_few(n_rows, k) else str(n_rows)

@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from anonlib.table.encoding import Encoding
 from anonlib.table.schema import Schema
+from anonlib.text import is_few
 
 #: In a day.
 _MICROSECONDS = 86_400_000_000
@@ -37,7 +38,7 @@ def summarize_source(
             if not e.nominal and e.low < e.high and n_rows - n_missing.get(e.id, 0) >= k
         },
         "missing": {
-            schema.by_id(id).name: f"<{k}" if 0 < n < k else n for id, n in n_missing.items()
+            schema.by_id(id).name: f"<{k}" if is_few(n, k) else n for id, n in n_missing.items()
         },
         "categories": {schema.by_id(e.id).name: e.n_categories for e in encodings if e.nominal},
     }
