@@ -2,9 +2,11 @@
 are judged by them."""
 
 import hashlib
+from base64 import b64encode
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
+from uuid import NAMESPACE_DNS, uuid5
 
 import numpy as np
 import pandas as pd
@@ -12,8 +14,13 @@ import pandas as pd
 N = 400
 
 
+def days(numbers: Any) -> "pd.Series[Any]":
+    return pd.Series(pd.Timestamp("1950-01-01") + pd.to_timedelta(numbers, unit="D"))
+
+
 def table() -> pd.DataFrame:
-    random = np.random.default_rng(3)
+    random, more = np.random.default_rng(3), np.random.default_rng(4)
+    names = more.choice([*"abcdefghijklmnopqrstuvwxyz"], (N, 12))
     return pd.DataFrame(
         {
             "id": [f"P-{i:05}" for i in random.permutation(90_000)[:N]],
@@ -23,6 +30,8 @@ def table() -> pd.DataFrame:
             "town": random.choice(["Ulm", "Bonn", "Jena", "Kiel"], N),
             "ill": random.choice(["a", "b", "c"], N),
             "flag": random.integers(0, 2, N).astype(bool),
+            "name": [f"{''.join(n[:5])} {''.join(n[5:])}".title() for n in names],
+            "birthday": days(more.permutation(20_000)[:N]).dt.date,
         }
     )
 
@@ -41,6 +50,8 @@ def config_of(path: Path, x: dict[str, Any] | None, **changes: Any) -> dict[str,
             "id": {"role": "identifier"},
             "number": {"role": "identifier"},
             "serial": {"role": "identifier"},
+            "name": {"role": "identifier"},
+            "birthday": {"role": "identifier"},
             "age": {"role": "quasi_identifier", "scale": "continuous"},
             "town": {"role": "quasi_identifier", "scale": "nominal"},
             "ill": {"role": "sensitive"},
@@ -122,6 +133,26 @@ MADE: list[tuple[str, Any]] = [
     ("cents", lambda t: t["number"].map(lambda n: Decimal(n).scaleb(-2))),
     ("tenfold", lambda t: t["number"] * 10),
     (
+        "words in another order",
+        lambda t: t["name"].str.upper().str.split().str[::-1].str.join(", "),
+    ),
+    ("an initial", lambda t: t["name"].str.replace(r"(\w)\w* (\w+)", r"\2, \1.", regex=True)),
+    ("one more", lambda t: t["number"] + 1),
+    ("negative", lambda t: -t["number"]),
+    ("a seventh", lambda t: t["number"] / 7),
+    ("a birthday", lambda t: pd.to_datetime(t["birthday"]).dt.strftime("%d %B %Y")),
+    ("a birthday, day first", lambda t: pd.to_datetime(t["birthday"]).dt.strftime("%d/%m/%Y")),
+    ("the day after", lambda t: (pd.to_datetime(t["birthday"]) + pd.Timedelta(days=1)).dt.date),
+    ("blake2b", lambda t: hashed("blake2b", t["id"])),
+    ("sha3 of a line", lambda t: hashed("sha3_256", t["id"] + "\n")),
+    ("sha512, cut", lambda t: hashed("sha512", t["id"]).str[:12]),
+    ("base64", lambda t: t["id"].map(lambda id: b64encode(id.encode()).decode())),
+    (
+        "sha256 in base64",
+        lambda t: t["id"].map(lambda id: b64encode(hashlib.sha256(id.encode()).digest()).decode()),
+    ),
+    ("a name by a space", lambda t: t["id"].map(lambda id: str(uuid5(NAMESPACE_DNS, id)))),
+    (
         "in half the rows",
         lambda t: t["id"].str[::-1].where(t.index % 2 == 0, "k" + t["id"].str[:1]),
     ),
@@ -150,10 +181,6 @@ NAMES = {"role": "quasi_identifier", "scale": "nominal"}
 
 def drawn(seed: int = 0) -> np.random.Generator:
     return np.random.default_rng(seed)
-
-
-def days(numbers: Any) -> "pd.Series[Any]":
-    return pd.Series(pd.Timestamp("1950-01-01") + pd.to_timedelta(numbers, unit="D"))
 
 
 #: Quasi-identifiers that the columns below are other forms of.

@@ -130,7 +130,7 @@ def _read_day(text: str, widths: tuple[int, int, int], order: str) -> float:
         elif len(parts["y"]) != 4:
             return np.nan
         return date(year, number, day).toordinal() + _read_time(tokens[3:])
-    except ValueError:
+    except (ValueError, OverflowError):
         return np.nan
 
 

@@ -101,6 +101,6 @@ def find_on_line(x: Floats, y: Floats) -> Bools:
     spread = float(np.subtract(*np.percentile(y[there], [95, 5])))
     if not slope or not spread:
         return none
-    rest = y - slope * x
-    none[there] = np.abs(rest[there] - np.median(rest[there])) <= TOLERANCE * spread
+    rest = y[there] - slope * x[there]
+    none[there] = np.abs(rest - np.median(rest)) <= TOLERANCE * spread
     return none

@@ -1,6 +1,7 @@
 """Columns as texts that are equal where people see one value, and what they show of each other."""
 
 import hashlib
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -11,8 +12,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from anonlib.arrays import MISSING, Floats, Ints
-from anonlib.local.content_rules import WHOLE_NUMBER
+from anonlib.local.content_rules import MAX_HARMLESS_VALUES, WHOLE_NUMBER
+from anonlib.local.digests import LEAST_LETTERS, find_codes, is_code
 from anonlib.local.readings import list_readings
+from anonlib.local.relations import find_on_line
 from anonlib.text import fold_text
 
 #: By the length of its text: the hash that may have it.
@@ -30,6 +33,12 @@ _PLAIN = (
 )
 #: Words of them with one blank between them.
 _SIMPLE = f"^[{_PLAIN}]+(?: [{_PLAIN}]+)*$"
+#: Pairs of values in which a form that costs much is tried, for codes a part of them; and the share
+#: of them that must have the form, so that all pairs are looked at.
+N_TRIED, N_CODED, LEAST_SHARE = 200, 8, 0.02
+#: The share of the pairs that a line of numbers must hold: some lie on any line.
+ON_LINE = 0.9
+_WORD = re.compile(r"[^\W_]+")
 #: Whole floats below it are 64-bit integers.
 _LARGEST = 2.0**63
 #: By the unit of times: how many are a second.
@@ -44,7 +53,7 @@ class TextColumn:
     """A column as texts that are equal where people see one value.
 
     Attributes:
-        values: The v distinct values of the column.
+        values: The v values of the column, each once (but see `pick`).
         place: int64[n]. The place of each row's value among them; MISSING for none.
         texts: The v texts of the values; null for blank text.
         number: int64[v]. The number of each text; MISSING for none. Texts are equal, also those of
@@ -83,6 +92,11 @@ class TextColumn:
         new[used] = np.arange(len(used))
         values, texts = self.values.take(pa.array(used)), self.texts.take(pa.array(used))
         return TextColumn(values, new[place], texts, self.number[used])
+
+    def pick(self, places: Ints) -> "TextColumn":
+        """The column of the values at some places, also at the same, with a row for each."""
+        values, texts = self.values.take(pa.array(places)), self.texts.take(pa.array(places))
+        return TextColumn(values, np.arange(len(places)), texts, self.number[places])
 
     def unique(self) -> tuple[Ints, Floats]:
         """int64[u]: the numbers of the texts, each once, ascending. float64[u]: the texts as
@@ -247,7 +261,65 @@ def _find_parts(own: TextColumn, person: TextColumn) -> tuple[Ints, Ints]:
     for each in long.tolist():
         if _is_hash(texts[i[each]], [form[j[each]] for form in forms]):
             parts[each] = lengths[each]
+    left = np.flatnonzero(parts == 0)
+    for find in (_find_words, _find_line, _find_codes):
+        some = left[:: max(1, len(left) // N_TRIED)]
+        tried = find(own.pick(i[some]), person.pick(j[some])) > 0
+        if tried.sum() > LEAST_SHARE * len(some):
+            parts[left] = find(own.pick(i[left]), person.pick(j[left]))
+            left = left[parts[left] == 0]
     return parts, n_rows
+
+
+def _find_words(own: TextColumn, person: TextColumn) -> Ints:
+    """int64[v]: the letters and digits that v pairs of values show, if the words of the first are
+    those of the second, or the beginnings of some, in any order."""
+    texts, others = (column.texts.fill_null("").to_pylist() for column in (own, person))
+    return np.array([*map(_measure_words, texts, others)], np.int64)
+
+
+def _measure_words(text: str, other: str) -> int:
+    words = _WORD.findall(text)
+    if len(words) < 2:
+        return 0
+    left = sorted(_WORD.findall(other), key=len)
+    # The longest words first: they fit fewest others.
+    for word in sorted(words, key=len, reverse=True):
+        whole = next((each for each in left if each.startswith(word)), None)
+        if whole is None:
+            return 0
+        left.remove(whole)
+    return sum(map(len, words))
+
+
+def _find_line(own: TextColumn, person: TextColumn) -> Ints:
+    """int64[v]: the letters and digits of the second of v pairs of values, if numbers or days of
+    both are on one line, as most are: one has another layout or unit, or was moved."""
+    few = any(len(c.values.unique()) <= MAX_HARMLESS_VALUES for c in (own, person))
+    for x in () if few else person.readings:
+        for y in own.readings:
+            on_line = find_on_line(x, y)
+            if on_line.mean() >= ON_LINE:
+                return np.where(on_line, [*map(len, person.letters)], 0)
+    return np.zeros(len(own.values), np.int64)
+
+
+def _find_codes(own: TextColumn, person: TextColumn) -> Ints:
+    """int64[v]: the letters and digits that v pairs of values show, if the first is a code of the
+    second (`CODES`), or a part of one. Codes are sought that some of the pairs have."""
+    texts, found = own.letters, np.zeros(len(own.values), np.int64)
+    # Numbers are in many codes by chance.
+    likely = [i for i, text in enumerate(texts) if not text.isdigit()]
+    some = likely[:: max(1, len(likely) // N_CODED)]
+    if not any(len(texts[i]) >= LEAST_LETTERS for i in some):
+        return found
+    forms = _list_forms(person)
+    few = [[form[i] for i in some] for form in forms]
+    codes = [*find_codes([texts[i] for i in some], few)]
+    for i in likely if codes else ():
+        if any(is_code(texts[i], forms[place][i], code) for place, code in codes):
+            found[i] = len(texts[i])
+    return found
 
 
 def _measure_part(text: str, other: str) -> int:

@@ -89,6 +89,17 @@ def test_some_values_that_no_reading_fits() -> None:
     assert read([*many[:40], *[f"{i} of 7" for i in range(40)]]) == []
 
 
-@pytest.mark.parametrize("text", ["1984-13-40", "0000-01-01", "\u00b2-1-1", "9" * 5000])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "1984-13-40",
+        "0000-01-01",
+        "\u00b2-1-1",
+        "9" * 5000,
+        "9" * 20 + "/1/1984",
+        "1/1/1984 " + "9" * 400,
+    ],
+)
 def test_what_is_no_day(text: str) -> None:
+    """Among them numbers beyond all days."""
     assert [each for each in read([text]) if np.isfinite(each).all()] == []

@@ -103,8 +103,9 @@ class TestLine:
         assert find_on_line(x, y).all()
         y[::20] = 5
         assert np.flatnonzero(~find_on_line(x, y)).tolist() == list(range(0, N, 20))
-        y[3] = np.nan
-        assert not find_on_line(x, y)[3]
+        x[3] = y[3] = np.inf
+        y[4] = np.nan
+        assert not find_on_line(x, y)[3:5].any()
 
     def test_points_near_a_line(self) -> None:
         x = random().integers(0, 10**6, N).astype(np.float64)
