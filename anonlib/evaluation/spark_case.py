@@ -216,7 +216,9 @@ class SparkCase(Case):
         key = "attack_tables", holdout, attempts
         if key not in self.cache:
             self.cache[key] = make_attack_tables(
-                *(self.source, self.shadow(holdout), self.schema),
+                source=self.source,
+                released=self.shadow(holdout),
+                schema=self.schema,
                 seed=self.seed,
                 holdout=holdout,
                 attempts=attempts,

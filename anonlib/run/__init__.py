@@ -8,7 +8,7 @@
     staging         the worker's task, and the released rows written to staging
     suppression     which staged rows are released
     verify          the audit, and whether rows add up
-    evaluate        what measures find, and the gates
+    evaluate        what measures see of an audited_release, or a published one; their table
     publish         the commit; purge removes what it replaced
     records         the public manifest and the private record
     endings         runs that were published before, or wait

@@ -6,7 +6,7 @@ from anonlib.errors import InputError
 from anonlib.evaluation import evaluate_case
 from anonlib.run.completion import record_path
 from anonlib.run.result import ReleaseResult
-from anonlib.run.run_case import case_of
+from anonlib.run.run_case import case_of_published
 from anonlib.run.scan import Scan
 from anonlib.run.steps import Run, keep
 from anonlib.source import Source
@@ -39,7 +39,7 @@ def evaluate_published(
             f"{scan.n_rows}: it has other batches too; measure each when it is released"
         )
     work, progress = lease.work, run.progress
-    case = case_of(config, source, scan, rows, n_released, work, progress)
+    case = case_of_published(config, source, scan, rows, n_released, work, progress)
     evaluation = evaluate_case(
         config.evaluate, config.gates, case, progress, spark=run.spark, guard=translate_errors
     )

@@ -404,10 +404,8 @@ class Target:
                 frame = frame.toDF(*names.values())
                 with settle_tasks(self._spark), give_each_file_a_task(self._spark):
                     if files is None and self._takes(nullable(frame.schema)):
-                        files = write_files(
-                            *(self._spark, f"{lease.work}/table", frame, run_id),
-                            self._release.partition_by,
-                        )
+                        place, by = f"{lease.work}/table", self._release.partition_by
+                        files = write_files(self._spark, place, frame, run_id, by)
                         # With the names and types that the digest of the audited rows is of.
                         _require_equal(files.read(rows.schema), staged_digest)
                     if files is not None and self._takes(files.schema):

@@ -1,6 +1,6 @@
 """The case of a run: its release and its source, as measures see them."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from functools import cache
 
 from pyspark.sql import DataFrame
@@ -10,18 +10,54 @@ from anonlib.config.keys import new_token_key
 from anonlib.config.model import Config
 from anonlib.evaluation.samples import is_held_out
 from anonlib.evaluation.spark_case import SparkCase
-from anonlib.measure.states import States
 from anonlib.progress import Progress, SilentProgress
+from anonlib.run.audited_release import AuditedRelease
 from anonlib.run.scan import Scan, scan
 from anonlib.run.staging import Place, stage_release
 from anonlib.run.suppression import find_least_cost
 from anonlib.source import Source
 from anonlib.table.columns import COST
-from anonlib.worker.cell_counts import CellCounter
 from anonlib.worker.marks import NO_MARKS
 
 
-def case_of(
+def case_of_run(
+    config: Config,
+    source: Source,
+    scan: Scan,
+    release: AuditedRelease,
+    prior_rows: DataFrame | None,
+    work: str,
+    progress: Progress,
+) -> SparkCase:
+    """The release of a run and its source, as measures see them.
+
+    Args:
+        config: The config.
+        source: The source.
+        scan: The figures of the source.
+        release: The release, with what workers counted in its cells, and links to the source.
+        prior_rows: The published rows that this batch is added to, if any.
+        work: The folder for files that measures need.
+        progress: Hears of every stage.
+    """
+    task = release.staging.task
+    return SparkCase.of(
+        config,
+        source.schema,
+        source=source.rows(),
+        released=release.rows,
+        n_source=scan.n_rows,
+        n_released=release.outcome.digest.n_rows,
+        encodings={encoding.id: encoding for encoding in scan.encodings},
+        shadow=_shadow_of(source, config, work, progress, prior_rows),
+        link_key=task.link_key,
+        counts=release.outcome.counts,
+        least_cost=release.least_cost,
+        fits={each.measure["type"]: each.fit for each in task.counters},
+    )
+
+
+def case_of_published(
     config: Config,
     source: Source,
     scan: Scan,
@@ -29,13 +65,9 @@ def case_of(
     n_released: int,
     work: str,
     progress: Progress,
-    prior_rows: DataFrame | None = None,
-    link_key: bytes = b"",
-    counts: Mapping[str, States] | None = None,
-    least_cost: int | None = None,
-    counters: Sequence[CellCounter] = (),
 ) -> SparkCase:
-    """A release and its source, as measures see them.
+    """A published release and its source: as for `case_of_run`, but cells are not counted, and
+    nothing links rows.
 
     Args:
         config: The config.
@@ -45,11 +77,6 @@ def case_of(
         n_released: Their number.
         work: The folder for files that measures need.
         progress: Hears of every stage.
-        prior_rows: The published rows that this batch is added to, if any.
-        link_key: The key of the links between staged rows and source rows.
-        counts: By type of measure: what workers counted in the cells; None for a published release.
-        least_cost: The least cost of suppressed cells; None if no cell is.
-        counters: What workers counted by.
     """
     return SparkCase.of(
         config,
@@ -59,11 +86,7 @@ def case_of(
         n_source=scan.n_rows,
         n_released=n_released,
         encodings={encoding.id: encoding for encoding in scan.encodings},
-        shadow=_shadow_of(source, config, work, progress, prior_rows),
-        link_key=link_key,
-        counts=counts,
-        least_cost=least_cost,
-        fits={each.measure["type"]: each.fit for each in counters},
+        shadow=_shadow_of(source, config, work, progress, None),
     )
 
 

@@ -11,7 +11,6 @@ from anonlib.auditing import AuditReport
 from anonlib.config.checks.context_section import require_current
 from anonlib.config.keys import new_token_key
 from anonlib.config.model import Config
-from anonlib.config.policies.judgement import RuleVerdict
 from anonlib.config.summary import digest_config
 from anonlib.config.unused import note_unused
 from anonlib.errors import GateError
@@ -22,16 +21,17 @@ from anonlib.measure import Findings
 from anonlib.measure.fidelity.overview import Overview
 from anonlib.progress import Progress
 from anonlib.run.account import Account
+from anonlib.run.audited_release import AuditedRelease
 from anonlib.run.completion import record_path, write_ahead, write_manifest
 from anonlib.run.figure_table import write_metrics
 from anonlib.run.past import Past, PriorRelease
-from anonlib.run.plan import Outcome, Plan
+from anonlib.run.plan import Plan
 from anonlib.run.promise import make_promise
 from anonlib.run.publish import Target, manifest_path, reader_notes
 from anonlib.run.purge import purge, register
 from anonlib.run.records import manifest, record
 from anonlib.run.result import Ending, ReleaseResult
-from anonlib.run.run_case import case_of
+from anonlib.run.run_case import case_of_run
 from anonlib.run.scan import Scan
 from anonlib.run.staged_audit import (
     audit_staged,
@@ -40,7 +40,7 @@ from anonlib.run.staged_audit import (
     judge_audited,
     require_audited,
 )
-from anonlib.run.staging import Place, Staging, stage_release
+from anonlib.run.staging import Place, stage_release
 from anonlib.run.suppression import find_least_cost
 from anonlib.source import Source
 from anonlib.source.steady import require_same
@@ -51,31 +51,6 @@ from anonlib.spark.translation import translate_errors
 from anonlib.table.columns import COST, FILE
 from anonlib.table.schema import Schema
 from anonlib.worker.marks import marks_of
-
-
-@dataclass(frozen=True)
-class AuditedRelease:
-    """A staged release that passed its audit.
-
-    Attributes:
-        staging: The staged rows, and how they were made.
-        rows: The staged rows that are released.
-        outcome: Counts, losses and digests of the released rows.
-        report: The audit of these rows.
-        table_report: The audit of the table with these rows.
-        nodes: By column: the nodes of its hierarchy that the release has.
-        rules: The rules of the config's policy, judged on these audits.
-        least_cost: The least cost of suppressed cells; None if no cell is.
-    """
-
-    staging: Staging
-    rows: DataFrame
-    outcome: Outcome
-    report: AuditReport
-    table_report: AuditReport
-    nodes: dict[str, frozenset[int]]
-    rules: tuple[RuleVerdict, ...]
-    least_cost: int | None
 
 
 @dataclass
@@ -214,26 +189,17 @@ class Run:
     ) -> tuple[Evaluation | None, Findings]:
         """What the config's measures found, and the overview of all columns."""
         with translate_errors("evaluate"):
-            n_released, prior_rows = release.outcome.digest.n_rows, self.prior.rows
-            case = case_of(
-                self.config,
-                source,
-                scan,
-                release.rows,
-                n_released,
-                lease.work,
-                self.progress,
-                prior_rows,
-                release.staging.task.link_key,
-                release.outcome.counts,
-                release.least_cost,
-                release.staging.task.counters,
+            case = case_of_run(
+                self.config, source, scan, release, self.prior.rows, lease.work, self.progress
             )
             overview = Overview().measure(case)
         if self.config.evaluate is None:
             return None, overview
         found = evaluate_case(
-            *(self.config.evaluate, self.config.gates, case, self.progress),
+            evaluate=self.config.evaluate,
+            gates=self.config.gates,
+            case=case,
+            progress=self.progress,
             spark=source.raw.sparkSession,
             guard=translate_errors,
         )
@@ -279,8 +245,14 @@ class Run:
         staging = release.staging
         files = staging.files if staging.is_release else None
         version = self.target.publish(
-            *(release.rows, names, digest_of_rows, staging.is_dealt, files),
-            *(lease, self.run_id, text),
+            staged_rows=release.rows,
+            names=names,
+            staged_digest=digest_of_rows,
+            is_dealt=staging.is_dealt,
+            files=files,
+            lease=lease,
+            run_id=self.run_id,
+            text=text,
         )
         write_manifest(self.spark, self.target.path, text)
         self.past.after_commit(self.target)

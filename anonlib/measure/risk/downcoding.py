@@ -72,14 +72,18 @@ class Downcoding(AttackMeasure):
     def _attack(
         self, case: "Case", tables: "AttackTables", known: Sequence[Column], column: Column
     ) -> tuple[Figure, ...]:
-        compared = (*known, column)
         persons = self.draw(
-            *(case, tables, compared), lambda each: each.filter(each.column(column.id).is_valid())
+            case,
+            tables,
+            columns=(*known, column),
+            keep=lambda each: each.filter(each.column(column.id).is_valid()),
         )
         if not persons.table.num_rows:
             return Attempts(0, 0, 0, 0).figures(column.name)
         search = Search(
-            *(persons.table, (tuple(known),), case.encodings),
+            persons=persons.table,
+            groups=(tuple(known),),
+            encodings=case.encodings,
             payload_ids=(column.id,),
             pair_payload=partial(match_guesses, column),
         )

@@ -69,7 +69,9 @@ class Inference(SecretAttack):
         scale = case.target_scale if secret.role is Role.TARGET else secret.scale
         guess = make_guess(secret, scale, persons.table, self.tolerance)
         search = Search(
-            *(persons.table, (known,), case.encodings),
+            persons=persons.table,
+            groups=(known,),
+            encodings=case.encodings,
             payload=guess.payload,
             payload_ids=(secret.id,),
             n_payload=guess.width,

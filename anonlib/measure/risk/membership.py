@@ -50,8 +50,10 @@ class Membership(AttackMeasure):
         # Each person is told from one who is held out, these in turns.
         rivals = np.resize(outside, len(inside))
         attempts = Attempts(
-            *(len(inside), count_nearer(inside, rivals)),
-            *(len(outside), count_nearer(outside, np.roll(outside, 1))),
+            n=len(inside),
+            successes=count_nearer(inside, rivals),
+            n_control=len(outside),
+            control_successes=count_nearer(outside, np.roll(outside, 1)),
         )
         return Findings(attempts.figures())
 
