@@ -1,6 +1,7 @@
 """Configs: everything wrong is reported together, with its place, and never with its value."""
 
 import copy
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +48,23 @@ def problems(raw: Any, *overrides: str) -> dict[str, str]:
     return {problem.where: problem.text for problem in caught.value.problems}
 
 
+#: A config that is wrong in one place: the name of the case, the config, the place, and a part of
+#: what is said of it.
+Mistake = tuple[str, dict[str, Any], str, str]
+
+
+def each_mistake(mistakes: Sequence[Mistake]) -> pytest.MarkDecorator:
+    """A test of `raw`, `where` and `text` for each."""
+    cases = [pytest.param(*case, id=name) for name, *case in mistakes]
+    return pytest.mark.parametrize(("raw", "where", "text"), cases)
+
+
+def require_one_problem(raw: dict[str, Any], where: str, text: str) -> None:
+    found = problems(raw)
+    assert list(found) == [where]
+    assert text in found[where]
+
+
 def test_good_one_with_its_defaults() -> None:
     config = parse(GOOD)
     assert config.kernel.type == "mdav"
@@ -87,8 +105,7 @@ def test_paths_may_be_path_objects() -> None:
 
 KERNELS = ", ".join(plugins("kernel"))
 
-WRONG: list[tuple[str, dict[str, Any], str, str]] = [
-    # name, config, place, part of the text
+WRONG: list[Mistake] = [
     ("no_models", changed("privacy", to={"models": []}), "privacy.models", "k_anonymity is"),
     ("small_k", changed("privacy", "models", 0, to={"type": "k_anonymity", "k": 1}),
      "privacy.models.0.k", "greater than or equal to 2"),
@@ -221,13 +238,9 @@ WRONG: list[tuple[str, dict[str, Any], str, str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("raw", "where", "text"), [case[1:] for case in WRONG], ids=[case[0] for case in WRONG]
-)
+@each_mistake(WRONG)
 def test_one_mistake_gives_one_problem(raw: dict[str, Any], where: str, text: str) -> None:
-    found = problems(raw)
-    assert list(found) == [where]
-    assert text in found[where]
+    require_one_problem(raw, where, text)
 
 
 def test_names_that_differ_in_case_only() -> None:

@@ -2,9 +2,7 @@
 
 from typing import Any
 
-import pytest
-
-from tests.unit.test_config import GOOD, problems
+from tests.unit.test_config import GOOD, Mistake, each_mistake, problems, require_one_problem
 
 K = {"type": "k_anonymity", "k": 10}
 L = {"type": "l_diversity", "l": 2}
@@ -16,7 +14,7 @@ def owners(column: str, **models: Any) -> dict[str, Any]:
 
 
 # fmt: off
-WRONG: list[tuple[str, dict[str, Any], str, str]] = [
+WRONG: list[Mistake] = [
     ("cut_whole", {**GOOD, "partition": {"steps": ["kmeans", "single"]}}, "partition.steps.1",
      "single keeps the table whole; remove the steps that cut it"),
     ("late_controller", {**GOOD, "partition": {"steps": ["kmeans", owners("age")]}},
@@ -43,13 +41,9 @@ WRONG: list[tuple[str, dict[str, Any], str, str]] = [
 # fmt: on
 
 
-@pytest.mark.parametrize(
-    ("raw", "where", "text"), [case[1:] for case in WRONG], ids=[case[0] for case in WRONG]
-)
+@each_mistake(WRONG)
 def test_one_mistake_gives_one_problem(raw: dict[str, Any], where: str, text: str) -> None:
-    found = problems(raw)
-    assert list(found) == [where]
-    assert text in found[where]
+    require_one_problem(raw, where, text)
 
 
 def test_kernels_along_hierarchies_need_nominal_columns() -> None:

@@ -3,12 +3,10 @@
 import hmac
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
-import numpy as np
 import pytest
 
-from anonlib.arrays import Ints
 from anonlib.config.keys import (
     MAX_BYTES,
     MIN_BYTES,
@@ -23,21 +21,9 @@ from anonlib.config.keys import (
 from anonlib.config.model import Config
 from anonlib.config.reading import parse
 from anonlib.errors import ConfigError
-from anonlib.kernels import Kernel
-from anonlib.table.block import Block
+from tests.support import OneCell
 
 MASTER = b"a master key of thirty-two bytes"
-
-
-class OneCell(Kernel):
-    """A kernel, so that configs need none of the real ones."""
-
-    type: ClassVar[str] = "one_cell"
-    cost: ClassVar[str] = ""
-    reference: ClassVar[str] = ""
-
-    def cells(self, block: Block) -> Ints:
-        return np.zeros(block.n, np.int64)
 
 
 def config(pseudonyms: dict[str, Any] | None, *, asked: bool = True, **release: Any) -> Config:

@@ -2,7 +2,6 @@
 
 from typing import Any, ClassVar
 
-import numpy as np
 import pyarrow as pa
 import pytest
 from pyspark.sql.types import (
@@ -14,28 +13,16 @@ from pyspark.sql.types import (
     YearMonthIntervalType,
 )
 
-from anonlib.arrays import Ints
 from anonlib.config.model import RESERVED_PREFIX, Config
 from anonlib.config.reading import parse
 from anonlib.config.resolve import bind_models, find_joint_columns, resolve, with_ids
 from anonlib.errors import ConfigError
 from anonlib.kernels import Kernel
 from anonlib.source import _field as source_field
-from anonlib.table.block import Block
 from anonlib.table.schema import Field, Role, Scale, Schema
+from tests.support import OneCell
 
 MAP = Field("m", "map<string,int>", pa.map_(pa.string(), pa.int32()))
-
-
-class OneCell(Kernel):
-    """A kernel, so that configs need none of the real ones."""
-
-    type: ClassVar[str] = "one_cell"
-    cost: ClassVar[str] = ""
-    reference: ClassVar[str] = ""
-
-    def cells(self, block: Block) -> Ints:
-        return np.zeros(block.n, np.int64)
 
 
 class ByTarget(OneCell):
