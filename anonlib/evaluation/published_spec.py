@@ -74,11 +74,13 @@ def list_premises(config: Config) -> tuple[str, ...]:
         for name, attribute in config.attributes.items()
         if attribute.role is Role.INSENSITIVE and config.privacy.acknowledges_unique(name)
     ]
-    return (
+    premises = [
         f"quasi-identifiers: {_list_names(spec.quasi_identifiers)}",
         f"persons: {_describe_persons(config, spec)}",
-        f"rare combinations acknowledged, so not counted: {_list_names(acknowledged)}",
-    )
+    ]
+    if acknowledged:
+        premises.append(f"rare combinations acknowledged: {_list_names(acknowledged)}, not counted")
+    return tuple(premises)
 
 
 def _describe_persons(config: Config, spec: AuditSpec) -> str:

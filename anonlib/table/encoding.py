@@ -264,8 +264,8 @@ def sort_categories(
     places = column.hierarchy.places(distinct)
     if (places < 0).any():
         unknown = distinct.filter(pa.array(places < 0)).to_pylist()
-        listed = column.hierarchy.names[: column.hierarchy.tree.high[-1]]
-        raise _refuse_unlisted(column.name, "hierarchy", unknown, missing_tokens, listed)
+        leaves = column.hierarchy.names[: column.hierarchy.tree.high[-1]]
+        raise _refuse_unlisted(column.name, "hierarchy", unknown, missing_tokens, leaves)
     return distinct.take(pa.array(np.argsort(places, kind="stable")))
 
 
@@ -274,14 +274,14 @@ def _refuse_unlisted(
     field: str,
     unknown: Sequence[object],
     missing_tokens: tuple[str, ...],
-    listed: Iterable[str],
+    others: Iterable[str],
 ) -> ConfigError:
     """The error for values that a column's order or hierarchy lacks. It names those that the config
     has itself, as missing tokens.
 
-    listed: What the order or hierarchy has.
+    others: What the order or hierarchy has.
     """
-    near = {text.strip().casefold() for text in listed}
+    near = {text.strip().casefold() for text in others}
     n_near = sum(isinstance(v, str) and v.strip().casefold() in near for v in unknown)
     texts = {fold_text(value) for value in unknown if isinstance(value, str)}
     tokens = [repr(token) for token in missing_tokens if fold_text(token) in texts]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from anonlib import parse
-from anonlib.config.summary import bare, plugin_label, summarize_config
+from anonlib.config.summary import bare, plugin_label, summarize_config, summarize_plugin
 
 SECRET = "Sesame"
 
@@ -66,8 +66,14 @@ def test_what_is_there() -> None:
             "role": "quasi_identifier",
             "scale": "continuous",
             "recoder": plugin_label(config().recode.continuous),
+            "recoder_spec": summarize_plugin(config().recode.continuous),
         },
-        "grade": {"role": "quasi_identifier", "scale": "ordinal", "recoder": "median"},
+        "grade": {
+            "role": "quasi_identifier",
+            "scale": "ordinal",
+            "recoder": "median",
+            "recoder_spec": {"type": "median"},
+        },
         "owner": {"role": "drop"},
         "disease": {"role": "sensitive"},
     }

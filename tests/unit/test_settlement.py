@@ -105,7 +105,7 @@ def test_failing_controllers_join_the_nearest() -> None:
     assert merged.kept_rows.tolist() == [9, 8, 0, 4]
     assert merged.own == {1: (KAnonymity(k=4),)}
     large = owners_of([9, 3, 5, 4], [3, 50], asked)
-    with pytest.raises(InfeasibleError, match="even merged into one, the controllers don't hold"):
+    with pytest.raises(InfeasibleError, match="all controllers together don't hold"):
         merge_owners(large, count_rows(large), centers)
     shared = replace(count_rows(large), shared=True)  # what it counts may be too few
     assert merge_owners(large, shared, centers).owner.tolist() == [0, 0, 0, 0]

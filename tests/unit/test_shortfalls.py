@@ -168,7 +168,7 @@ def test_an_audit_says_what_it_rests_on(capsys: pytest.CaptureFixture[str]) -> N
     expected = (
         "quasi-identifiers: zip, sex",
         "persons: each row is one; id was to be checked when the table was released",
-        "rare combinations acknowledged, so not counted: note",
+        "rare combinations acknowledged: note, not counted",
     )
     assert report.premises == expected
     print_audit(report, "t")
