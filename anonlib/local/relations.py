@@ -37,10 +37,11 @@ def measure_codes(a: Ints, b: Ints) -> float:
         RARE
     ):
         return 0.0
-    most_own, most_other = np.zeros(len(own), np.int64), np.zeros(len(others), np.int64)
-    np.maximum.at(most_own, i, n_cell)
-    np.maximum.at(most_other, j, n_cell)
-    best = (n_cell == most_own[i]) & (n_cell == most_other[j]) & (n_cell > 1)
+    # Of each code one pair counts, the most frequent of it: a group of values is no code of each.
+    order = np.argsort(-n_cell, kind="stable")
+    best_own, best_other = (order[np.unique(c[order], return_index=True)[1]] for c in (i, j))
+    best = np.intersect1d(best_own, best_other)
+    best = best[n_cell[best] > 1]
     expected = float((n_own[i[best]] * n_other[j[best]]).sum()) / n / n
     return correct_chance(float(n_cell[best].sum()) / n_told, expected)
 

@@ -61,6 +61,7 @@ def test_a_sound_release_passes(people: DataFrame) -> None:
         "exact": False,
         "note": "",
         "at_release": False,
+        "spec": {"type": "k_anonymity", "k": 2},
     }
 
 

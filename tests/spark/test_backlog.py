@@ -79,7 +79,7 @@ def test_waits_and_goes(
     assert table(spark, started).count() == 30
 
     # A run that dies before its commit has taken nothing; one that dies after it, all.
-    def stopped(*args: Any) -> int:
+    def stopped(*args: Any, **named: Any) -> int:
         raise StorageError("stopped")
 
     two = waiting(started, batch(32, 1))

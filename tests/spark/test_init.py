@@ -40,10 +40,10 @@ def columns(found: TableProfile) -> dict[str, ColumnProfile]:
 def people(tmp_path: Path) -> Path:
     lines = ["person id;age;city, state;zip;born;seen;height;e-mail;income"]
     for i in range(400):
-        age = "?" if i == 7 else str(20 + i % 60)
+        age, income = "?" if i == 7 else str(20 + i % 60), i * 7919 % 401 * 100
         lines.append(
             f"{MARK}{i};{age};{MARK}{i % 5}, x;{i % 7:05};{1960 + i % 40}-03-{1 + i % 28:02};"
-            f"2024-01-{1 + i % 28:02} 10:00:00;{150 + i / 10};{MARK}{i}@example.org;{i * 100}"
+            f"2024-01-{1 + i % 28:02} 10:00:00;{150 + i / 10};{MARK}{i}@example.org;{income}"
         )
     path = tmp_path / "people.csv"
     path.write_text("\n".join(lines) + "\n")

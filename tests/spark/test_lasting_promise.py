@@ -66,13 +66,13 @@ def test_a_batch_may_only_strengthen(shell: Shell, spark: SparkSession, started:
 def test_a_stronger_batch_binds_the_next(shell: Shell, started: Path) -> None:
     first_promise = manifest_of(started)["promise_sha256"]
     stronger = models_of(5, 2)
-    stronger["models"].append({"type": "p_sensitive", "p": 2, "attribute": "illness"})
+    stronger["models"].append({"type": "alpha_k", "alpha": 0.9, "attribute": "illness"})
     said = shell.release(config(started, batch(80, 60), privacy=stronger))
     assert said.code == 0, said.err
     assert REREAD not in said.out  # the published rows were not audited for it
     assert manifest_of(started)["promise_sha256"] != first_promise
     said = shell.release(config(started, batch(140, 60), privacy=models_of(5, 2)))
-    refused(said, "p_sensitive p=2 attribute=illness was promised")
+    refused(said, "alpha_k alpha=0.9 attribute=illness was promised")
 
 
 def test_overwriting_says_what_is_weaker(shell: Shell, started: Path) -> None:

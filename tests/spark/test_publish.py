@@ -269,8 +269,9 @@ def test_records(shell: Shell, spark: SparkSession, tmp_path: Path) -> None:
     assert shell.release(config, "--run-id", "one").code == 0
     path = tmp_path / "out" / "table" / "_anonlib" / "manifest.json"
     manifest = json.loads(path.read_text("utf-8"))
-    keys = "anonlib_manifest run_id persons promise_sha256 verdicts rows_released partition"
-    assert list(manifest) == [*keys.split(), "columns", "rows_suppressed", "losses", "software"]
+    keys = "anonlib_manifest run_id persons persons_kind promise_sha256 verdicts rows_released"
+    after = ("rows_suppressed", "losses", "software")
+    assert list(manifest) == [*keys.split(), "partition", "columns", *after]
     assert {column["name"] for column in manifest["columns"]} <= {*config["attributes"]}
     assert (manifest["rows_released"], manifest["rows_suppressed"]) == (60, "0")
     history = spark.sql(f"describe history delta.`{config['release']['path']}`").collect()[0]

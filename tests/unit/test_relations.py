@@ -34,6 +34,12 @@ class TestCodes:
         assert measure_codes(a, a // 2) < 0.6
         assert measure_codes(a // 2, a) < 0.6
 
+    def test_groups_of_values_of_equal_size(self) -> None:
+        """Of each code one pair counts, although all pairs are as frequent."""
+        a = np.arange(N) // 2
+        assert measure_codes(a % 5, a) < 0.1
+        assert measure_codes(a, a % 5) < 0.1
+
     @pytest.mark.parametrize(("n_rare", "told"), [(2, False), (3, False), (5, True)])
     def test_rare_codes_may_agree_by_chance(self, n_rare: int, *, told: bool) -> None:
         """Of 1000 rows three are 2e8 ways to be rare, five are 8e12."""
