@@ -48,7 +48,7 @@ def list_readings(values: pa.Array, texts: pa.Array) -> list[Floats]:
         return [_to_floats(values.cast(pa.int64())) / per_day]
     plain = [text or "" for text in texts.to_pylist()]
     if types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind):
-        own = [_to_floats(values.cast(pa.float64()))]
+        own = [_to_floats(values.cast(pa.float64(), safe=False))]
     else:
         own = _read(plain, [_read_number])
     return own + _read(plain, [_read_year_first, _read_day_first, _read_month_first])

@@ -1,6 +1,7 @@
 """Numbers and dates within texts."""
 
 from datetime import UTC, date, datetime
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -103,3 +104,11 @@ def test_some_values_that_no_reading_fits() -> None:
 def test_what_is_no_day(text: str) -> None:
     """Among them numbers beyond all days."""
     assert [each for each in read([text]) if np.isfinite(each).all()] == []
+
+
+@pytest.mark.parametrize(
+    "values", [[2**63 - 1, -(2**63)], [Decimal("9" * 38), Decimal(1)]], ids=["long", "decimal"]
+)
+def test_numbers_that_floats_do_not_have(values: list[Any]) -> None:
+    """They are read as the nearest ones."""
+    assert read(values) == [[float(value) for value in values]]
