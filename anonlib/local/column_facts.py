@@ -5,7 +5,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -78,6 +78,10 @@ class ColumnFacts:
         return ColumnFacts(n_present, n_distinct, *map(dict, pairs))
 
 
+#: Those of no rows.
+NO_FACTS = ColumnFacts(0, 0, {}, {}, {})
+
+
 def find_facts(values: pa.Array) -> ColumnFacts:
     """The facts of a column.
 
@@ -90,7 +94,7 @@ def find_facts(values: pa.Array) -> ColumnFacts:
 
     present = values.drop_null()
     if not is_atomic(values.type):
-        return ColumnFacts(len(present), 0, {}, {}, {})
+        return replace(NO_FACTS, n_present=len(present))
     distinct = present.unique()
     hashes = hash_values(distinct)
     first = np.argsort(hashes)[:MOST_VALUES]

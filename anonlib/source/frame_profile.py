@@ -10,8 +10,13 @@ from pyspark.sql.types import StringType
 
 from anonlib.config.guess import ColumnProfile
 from anonlib.errors import run_sanitized
-from anonlib.local.column_facts import ColumnFacts, find_facts, make_profile
+from anonlib.local.column_facts import NO_FACTS, ColumnFacts, find_facts, make_profile
 from anonlib.local.rows import to_plain_type
+from anonlib.spark.loan import return_session
+from anonlib.spark.session import session
+
+#: What tasks tell: a column by its place, and its facts.
+_FACTS = "place int, facts string"
 
 
 def take_no_rows(frame: DataFrame, names: Sequence[str]) -> pa.Table:
@@ -19,24 +24,26 @@ def take_no_rows(frame: DataFrame, names: Sequence[str]) -> pa.Table:
     return frame.select(*[_select(frame, name).alias(name) for name in names]).limit(0).toArrow()
 
 
+@return_session
 def profile_frame(frame: DataFrame, names: Sequence[str]) -> Mapping[str, ColumnProfile]:
     """By name: the profiles of columns, by all rows: guesses depend neither on the order of the
     rows nor on partitions.
 
-    Cost: one pass through Python, and some thousand distinct values of each column on the driver.
+    Cost: one pass through Python, and a shuffle of some thousand distinct values of each column and
+    task.
+
+    Raises InputError if the session writes what is shuffled to disks in clear.
     """
+    if not names:
+        return {}
+    session({}, frame.sparkSession)
     columns = [_select(frame, name).alias(f"c{i}") for i, name in enumerate(names)]
-    found = frame.select(*columns).mapInArrow(_tell_facts, "place int, facts string")
-    facts: dict[int, ColumnFacts] = {}
-    for place, text in found.toLocalIterator() if columns else ():
-        part = ColumnFacts.from_json(text)
-        facts[place] = facts[place].merge(part) if place in facts else part
-    types = take_no_rows(frame, names)
-    plain = {name: to_plain_type(name, types.column(name)) for name in names}
-    return {
-        name: make_profile(name, plain[name].type, facts.get(i) or find_facts(plain[name]))
-        for i, name in enumerate(names)
-    }
+    of_tasks = frame.select(*columns).mapInArrow(_tell_facts, _FACTS)
+    merged = of_tasks.repartition(len(names), "place").mapInArrow(_merge_facts, _FACTS)
+    facts = {place: ColumnFacts.from_json(text) for place, text in merged.collect()}
+    empty = take_no_rows(frame, names)
+    types = {name: to_plain_type(name, empty.column(name)).type for name in names}
+    return {n: make_profile(n, types[n], facts.get(i, NO_FACTS)) for i, n in enumerate(names)}
 
 
 def _select(frame: DataFrame, name: str) -> SparkColumn:
@@ -49,16 +56,34 @@ def _select(frame: DataFrame, name: str) -> SparkColumn:
 
 def _tell_facts(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The facts of each column, by its place, for the rows of one task."""
-    texts = run_sanitized("the profile of columns", lambda: _add_up(batches))
-    yield pa.record_batch(
-        {"place": pa.array(range(len(texts)), pa.int32()), "facts": pa.array(texts, pa.string())}
-    )
+    yield _to_batch(run_sanitized("the profile of columns", lambda: _add_up(batches)))
 
 
-def _add_up(batches: Iterator[pa.RecordBatch]) -> list[str]:
-    facts: list[ColumnFacts] = []
+def _merge_facts(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The facts of some columns, by their places, for the rows of all tasks."""
+    yield _to_batch(run_sanitized("the profile of columns", lambda: _add_up_tasks(batches)))
+
+
+def _add_up(batches: Iterator[pa.RecordBatch]) -> dict[int, ColumnFacts]:
+    facts: dict[int, ColumnFacts] = {}
     for batch in batches:
         table = pa.Table.from_batches([batch])
-        parts = [find_facts(to_plain_type(name, table[name])) for name in table.column_names]
-        facts = [a.merge(b) for a, b in zip(facts, parts, strict=True)] if facts else parts
-    return [each.to_json() for each in facts]
+        for place, name in enumerate(table.column_names):
+            part = find_facts(to_plain_type(name, table[name]))
+            facts[place] = facts.get(place, NO_FACTS).merge(part)
+    return facts
+
+
+def _add_up_tasks(batches: Iterator[pa.RecordBatch]) -> dict[int, ColumnFacts]:
+    facts: dict[int, ColumnFacts] = {}
+    for batch in batches:
+        for place, text in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+            facts[place] = facts.get(place, NO_FACTS).merge(ColumnFacts.from_json(text))
+    return facts
+
+
+def _to_batch(facts: Mapping[int, ColumnFacts]) -> pa.RecordBatch:
+    texts = [each.to_json() for each in facts.values()]
+    return pa.record_batch(
+        {"place": pa.array([*facts], pa.int32()), "facts": pa.array(texts, pa.string())}
+    )

@@ -20,6 +20,7 @@ from anonlib.progress import Progress
 from anonlib.run.scan import scan
 from anonlib.run.staging import Place, stage_release
 from anonlib.source import open_source
+from anonlib.source.frame_profile import profile_frame
 from anonlib.worker.marks import NO_MARKS
 
 QUASI = {"role": "quasi_identifier"}
@@ -360,6 +361,9 @@ def test_guesses_are_of_all_rows(spark: SparkSession, tmp_path: Path) -> None:
     assert found.config.attributes == here.config.attributes
     assert "none" in found.config.privacy.missing_tokens
     assert found.config.privacy == here.config.privacy
+    names = ["age", "illness", "note"]
+    assert profile_frame(frame.coalesce(1), names) == profile_frame(frame.repartition(7), names)
+    assert profile_frame(frame.where("age < 0"), names)["note"].n_present == 0
     with pytest.raises(InfeasibleError, match="column note: shows who a person is"):
         anonlib.anonymize(frame, **given, sensitive=["illness", "note"], path=f"{path}2")
     assert not Path(f"{path}2").exists()
