@@ -417,10 +417,11 @@ def _unless_implied(
 
 
 def _find_lasting(config: Config, wrong: Sequence[str]) -> set[str]:
-    """The places of the problems that a config has whatever role the wrong attributes have."""
+    """The places of the problems that a config has whatever role and scale the wrong attributes
+    have."""
     found = []
-    for role in Role:
-        scale = Scale.NOMINAL if role is Role.QUASI_IDENTIFIER else None
+    others = [(role, None) for role in Role if role is not Role.QUASI_IDENTIFIER]
+    for role, scale in [*others, *((Role.QUASI_IDENTIFIER, scale) for scale in Scale)]:
         stand_in = Attribute.model_validate({"role": role, "scale": scale})
         attributes = {**config.attributes, **dict.fromkeys(wrong, stand_in)}
         changed = config.model_copy(update={"attributes": attributes})

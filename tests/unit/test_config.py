@@ -578,6 +578,8 @@ class TestProblemsBesideAWrongAttribute:
         raw = {**GOOD, "attributes": {**GOOD["attributes"], **rest, "city": {"role": "sensitve"}}}
         raw["privacy"] = {"models": [*GOOD["privacy"]["models"], diverse]}
         assert [*problems(raw)] == ["attributes.city.role"]
-        assert self.found("quasi", recode={"columns": {"city": "mode"}}) == ["attributes.city.role"]
+        for recoder in ("mode", "interval", "median"):  # one for each scale that it may have
+            recode = {"columns": {"city": recoder}}
+            assert self.found("quasi", recode=recode) == ["attributes.city.role"]
         unit = {"one_row_per_person": False, "unit": ["city"]}
         assert self.found("identifer", **unit) == ["attributes.city.role"]
