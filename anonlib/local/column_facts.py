@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -28,6 +29,8 @@ from anonlib.text import (
 MOST_VALUES = 2 * MOST_TEXTS
 #: How many 64-bit hashes there are.
 N_HASHES = 2.0**64
+#: Texts that may stand for a missing value, in lower case.
+_TOKENS = pa.array([*dict.fromkeys([*TEXT_TOKENS, *NUMBER_TOKENS])], pa.string())
 #: What texts are tried as, the narrowest first.
 _TEXTS = {"bigint": WHOLE_TEXT, "double": DECIMAL_TEXT, "date": DATE_TEXT, "timestamp": TIME_TEXT}
 
@@ -141,9 +144,8 @@ def parse_texts(texts: Iterable[str]) -> str | None:
 def _count_tokens(present: pa.Array) -> dict[str, int]:
     """By text that may stand for a missing value: its rows."""
     counts = pc.value_counts(present)
-    known = {**TEXT_TOKENS, **{token: token for token in NUMBER_TOKENS}}
-    found = zip(counts.field("values").to_pylist(), counts.field("counts").to_pylist(), strict=True)
-    return {text: n for text, n in found if text.strip().lower() in known}
+    plain = pc.utf8_lower(pc.utf8_trim_whitespace(counts.field("values")))
+    return _to_dict(counts.filter(pc.is_in(plain, _TOKENS)))
 
 
 def _count_negatives(present: pa.Array) -> dict[float, int]:
@@ -151,7 +153,10 @@ def _count_negatives(present: pa.Array) -> dict[float, int]:
     kind = present.type
     if not (pa.types.is_signed_integer(kind) or pa.types.is_floating(kind)):
         return {}
-    counts = pc.value_counts(pc.filter(present, pc.less(present, pa.scalar(0, kind))))[:2]
-    return dict(
-        zip(counts.field("values").to_pylist(), counts.field("counts").to_pylist(), strict=True)
-    )
+    return _to_dict(pc.value_counts(pc.filter(present, pc.less(present, pa.scalar(0, kind))))[:2])
+
+
+def _to_dict(counts: pa.StructArray) -> dict[Any, int]:
+    """By value: its rows, as `value_counts` tells them."""
+    values, n_rows = (counts.field(name).to_pylist() for name in ("values", "counts"))
+    return dict(zip(values, n_rows, strict=True))
