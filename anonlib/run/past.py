@@ -1,7 +1,7 @@
 """The releases before this run: their rows and persons, and the rows that wait in the backlog."""
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from pyspark.sql import DataFrame, SparkSession
@@ -20,7 +20,7 @@ from anonlib.run.promise import describe_change, make_promise, require_kept
 from anonlib.run.publish import Target
 from anonlib.run.published_audit import PublishedAudit, find_published_audit
 from anonlib.source import Source
-from anonlib.spark.digest import digest
+from anonlib.spark.digest import digest_table
 from anonlib.spark.storage import Storage
 from anonlib.spark.translation import translate_errors
 from anonlib.spark.values import spark_type
@@ -153,17 +153,6 @@ def look_back(
             raise ConfigError([Problem("release.acknowledge_returning", text) for text in texts])
     in_ledger = ledger.knows(target.runs(), digest)
     return PriorRelease(rows, n_rows, digest, known=known, in_ledger=in_ledger)
-
-
-def digest_table(table: DataFrame, places: Sequence[int] | None = None) -> Digest:
-    """The digest of a published table: of its values, by the order of its columns.
-
-    places: Those of the columns in another order.
-    """
-    order = range(len(table.columns)) if places is None else places
-    with translate_errors("release.path"):
-        plain = table.toDF(*[f"c{i}" for i in range(len(table.columns))])
-        return digest(plain.select(*[f"c{i}" for i in order]))
 
 
 def _read_target(partition_by: tuple[str, ...], target: Target, schema: Schema) -> DataFrame:

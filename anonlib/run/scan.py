@@ -35,8 +35,9 @@ from anonlib.run.categories import order_categories
 from anonlib.run.column_values import find_values
 from anonlib.run.content import complete_sketches, judge_content, plan_look
 from anonlib.run.feasible import disclosures, infeasible, joint_problems
+from anonlib.run.row_facts import RowFacts
 from anonlib.run.sample import take_sample
-from anonlib.run.small_table import RowFacts, is_small, scan_small_table
+from anonlib.run.small_table import is_small, scan_small_table
 from anonlib.source import Source, is_unreadable
 from anonlib.source.steady import require_one_state
 from anonlib.spark.digest import make_digest, sums, with_halves

@@ -5,7 +5,6 @@ That spares a dozen queries, each of which costs more than all rows of such a ta
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,39 +13,21 @@ import pyarrow.compute as pc
 
 from anonlib.config.model import Config
 from anonlib.errors import ConfigError, InfeasibleError, Problem
-from anonlib.local.content_rules import Content
 from anonlib.local.problems import judge_rows
 from anonlib.local.protected import list_values
 from anonlib.local.rows import name_type, to_plain_type
 from anonlib.local.table_digest import Digest
-from anonlib.run.categories import Categories, order_categories
+from anonlib.run.categories import order_categories
+from anonlib.run.row_facts import RowFacts
 from anonlib.run.sample import list_sampled, take_first, with_sample_columns
 from anonlib.source import Source
 from anonlib.source.steady import require_same
 from anonlib.table.columns import HIGH, LOW
-from anonlib.table.encoding import Values
 from anonlib.table.schema import Schema
 from anonlib.worker.task import person_codes
 
 #: Most bytes of the texts and bytes of a table that the driver fetches.
 MOST_BYTES = 64 * 2**20
-
-
-@dataclass(frozen=True)
-class RowFacts:
-    """What a scan finds beside the figures of columns.
-
-    Attributes:
-        sample: As in `Scan`.
-        categories: Of nominal and ordinal columns.
-        values: As in `Scan`.
-        content: The figures of the content gate.
-    """
-
-    sample: pa.Table
-    categories: Categories
-    values: dict[str, Values]
-    content: Content
 
 
 def is_small(schema: Schema, figures: Mapping[str, Any], sample_rows: int) -> bool:

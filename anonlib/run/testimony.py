@@ -8,7 +8,7 @@ from pyspark.sql.types import ArrayType
 from anonlib import auditing
 from anonlib.run.confirmation import Testimony
 from anonlib.run.manifest_reading import read_manifest
-from anonlib.run.past import digest_table
+from anonlib.spark.digest import digest_table
 
 
 def take_testimony(table: DataFrame, folder: str | None, version: int | None = None) -> Testimony:

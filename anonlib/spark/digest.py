@@ -9,6 +9,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructField
 
 from anonlib.local.table_digest import Digest
+from anonlib.spark.translation import translate_errors
 from anonlib.spark.values import hashable
 from anonlib.table.columns import HIGH, LOW
 
@@ -60,6 +61,17 @@ def make_digest(row: Row | Mapping[str, Any]) -> Digest:
 def digest(frame: DataFrame) -> Digest:
     """The digest of a frame's rows."""
     return digest_halves(with_halves(frame, frame.columns))
+
+
+def digest_table(table: DataFrame, places: Sequence[int] | None = None) -> Digest:
+    """The digest of a published table: of its values, by the order of its columns.
+
+    places: Those of the columns in another order.
+    """
+    order = range(len(table.columns)) if places is None else places
+    with translate_errors("release.path"):
+        plain = table.toDF(*[f"c{i}" for i in range(len(table.columns))])
+        return digest(plain.select(*[f"c{i}" for i in order]))
 
 
 def digest_halves(rows: DataFrame, condition: Column | None = None) -> Digest:

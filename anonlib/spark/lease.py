@@ -12,10 +12,9 @@ import fcntl
 import json
 import os
 import re
-import socket
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from math import ceil, inf
@@ -27,6 +26,7 @@ from pyspark.sql import SparkSession
 
 from anonlib.errors import AnonlibError, BusyError, InputError, StorageError
 from anonlib.progress import wait_for
+from anonlib.spark.process import identify_process, is_running
 from anonlib.spark.storage import Storage
 
 BEAT_SECONDS = 10.0
@@ -94,7 +94,7 @@ class Lease:
         self._content: dict[str, Any] = {
             "run_id": run_id,
             "token": uuid4().hex,
-            **identity(),
+            **identify_process(),
             "started": time.time(),
             "committing": False,
             "publishing": False,
@@ -534,46 +534,3 @@ def _ahead(holder: dict[str, Any]) -> float:
     them."""
     beat = holder.get("beat")
     return max(0.0, beat - time.time()) if isinstance(beat, int | float) else 0.0
-
-
-def identity() -> dict[str, Any]:
-    """The identity of this process, for `is_running`: host, boot, namespace of process ids, process
-    id, time of birth."""
-    pid = os.getpid()
-    return {**_numbering(), "pid": pid, "born": born(pid)}
-
-
-def is_running(process: Mapping[str, Any]) -> bool | None:
-    """Whether the process of an `identity` runs; None if it can't be looked up from here."""
-    # Two containers, or a container and its host, can share a name but not their processes.
-    if any(process.get(key) != value for key, value in _numbering().items()):
-        return None
-    pid = process.get("pid")
-    # Process ids are reused. So the time of birth must be the same too.
-    if not isinstance(pid, int) or born(pid) != process.get("born"):
-        return False
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
-
-
-def born(pid: int) -> str:
-    """When a process began, in kernel ticks; empty if unknown."""
-    with suppress(OSError, IndexError):
-        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
-        return stat.rpartition(")")[2].split()[19]
-    return ""
-
-
-def _numbering() -> dict[str, str]:
-    """Host, boot and namespace. Process ids are unique among processes that share all three."""
-    boot = namespace = ""
-    with suppress(OSError):
-        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
-    with suppress(OSError):
-        namespace = str(Path("/proc/self/ns/pid").readlink())
-    return {"host": socket.gethostname(), "boot": boot, "namespace": namespace}

@@ -52,9 +52,10 @@ TESTS: dict[str, tuple[str, str]] = {
         "test_target_changes test_publish test_kill",
     ),
     "anonlib/spark/lease.py": (
-        "unit/test_lease unit/test_begun_tables unit/test_processes unit/test_interrupted",
+        "unit/test_lease unit/test_begun_tables unit/test_interrupted",
         "test_kill",
     ),
+    "anonlib/spark/process.py": ("unit/test_processes unit/test_lease", "test_kill"),
     "anonlib/run/ledger.py": ("unit/test_ledger", "test_persons test_append"),
     "anonlib/config/keys.py": ("unit/test_keys unit/test_config_databases", ""),
     "anonlib/privacy/*": (

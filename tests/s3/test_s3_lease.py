@@ -10,7 +10,8 @@ import pytest
 
 from anonlib.errors import BusyError, InputError, StorageError
 from anonlib.spark import lease as module
-from anonlib.spark.lease import FILES, Lease, identity, tidy, work_folder
+from anonlib.spark.lease import FILES, Lease, tidy, work_folder
+from anonlib.spark.process import identify_process
 from anonlib.spark.storage import Storage
 from tests.s3.servers import BUCKET, moto
 from tests.s3.store import Store
@@ -124,7 +125,7 @@ def test_a_lease_that_beats_while_it_is_read(storage: Storage, s3: Store, beats:
 
 
 COMMITTING = {"committing": True, "publishing": True}
-GONE = {**identity(), "born": "before"}
+GONE = {**identify_process(), "born": "before"}
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,8 @@ from anonlib.privacy.k_anonymity import KAnonymity
 from anonlib.run import publish, steps
 from anonlib.run.block_plan import BlockPlan
 from anonlib.spark import lease as module
-from anonlib.spark.lease import COMMIT_SECONDS, FILES, Lease, born, lease, work_folder
+from anonlib.spark.lease import COMMIT_SECONDS, FILES, Lease, lease, work_folder
+from anonlib.spark.process import find_birth
 from tests.spark.support import (
     Shell,
     Step,
@@ -142,7 +143,7 @@ def leave_behind(storage: Any, holder: dict[str, Any]) -> Path:
 def own_lease(storage: Any) -> dict[str, Any]:
     """What the lease of another living process of this host says."""
     held, pid = Lease(storage, work_folder(storage.root), "other"), os.getppid()
-    return {**json.loads(held._text()), "pid": pid, "born": born(pid)}
+    return {**json.loads(held._text()), "pid": pid, "born": find_birth(pid)}
 
 
 def dead_pid() -> int:
@@ -159,9 +160,9 @@ def dead_pid() -> int:
         # On a disk what it did is done.
         (lambda: {"pid": dead_pid(), "committing": True, "publishing": True}, False),
         # This very process, which has no such lease: it could not be given back.
-        (lambda: {"pid": os.getpid(), "born": born(os.getpid())}, False),
+        (lambda: {"pid": os.getpid(), "born": find_birth(os.getpid())}, False),
         # Alive, but not as old as it should be. (Our parent may be process 1, too.)
-        (lambda: {"pid": 1, "born": born(os.getpid())}, False),
+        (lambda: {"pid": 1, "born": find_birth(os.getpid())}, False),
         # Rebooted, or another machine of the same name; another container with its host's name.
         *[
             (

@@ -8,7 +8,8 @@ from uuid import uuid4
 import pytest
 
 from anonlib.errors import StorageError
-from anonlib.spark.lease import FILES, Lease, identity, work_folder
+from anonlib.spark.lease import FILES, Lease, work_folder
+from anonlib.spark.process import identify_process
 from tests.stores import Disk
 
 
@@ -88,7 +89,7 @@ def test_nothing_is_removed_without_a_list(disk: Any, tmp_path: Path) -> None:
 def test_a_dead_runs_table_is_removed(disk: Any, tmp_path: Path) -> None:
     (tmp_path / "table").mkdir()
     (tmp_path / "table" / "part-0.parquet").write_text("rows")
-    dead = {**identity(), "run_id": "other", "born": "another time", "beat": 0.0}
+    dead = {**identify_process(), "run_id": "other", "born": "another time", "beat": 0.0}
     disk.write(f"{work_folder(disk.root)}/lease-1.json", json.dumps(dead))
     list_files(disk, ["part-0.parquet"])
     run = of(disk)

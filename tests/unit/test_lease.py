@@ -14,7 +14,8 @@ import pytest
 
 from anonlib.errors import BusyError, InputError, StorageError
 from anonlib.spark import lease as leases
-from anonlib.spark.lease import Lease, born, identity, tidy, work_folder
+from anonlib.spark.lease import Lease, tidy, work_folder
+from anonlib.spark.process import find_birth, identify_process
 from tests.stores import Disk, Far
 
 NOW = 10_000.0
@@ -57,7 +58,7 @@ def elsewhere(**changes: Any) -> dict[str, Any]:
 def here(**changes: Any) -> dict[str, Any]:
     """The lease of a living process of this host."""
     parent = os.getppid()
-    return elsewhere(**identity() | {"pid": parent, "born": born(parent)} | changes)
+    return elsewhere(**identify_process() | {"pid": parent, "born": find_birth(parent)} | changes)
 
 
 def gone(**changes: Any) -> dict[str, Any]:
@@ -128,7 +129,7 @@ def again(minutes: int) -> str:
         (here(beat=NOW - 9000), WRITES, WRITES),
         (here(beat=NOW - 9000, **DOUBT), WRITES, WRITES),
         # This process, which has no such lease: it could not be given back.
-        (here(**identity()), DEAD, DEAD),
+        (here(**identify_process()), DEAD, DEAD),
         # From before a reboot: on a disk nothing arrives later.
         (here(boot="other"), WRITES, WRITES),
         (here(boot="other", beat=NOW - 130, **MID), again(58), DEAD),
@@ -760,6 +761,6 @@ def test_this_process_holds_what_it_was_not_given_back(far: Any) -> None:
     run.take()
     assert leases._has_it(content(far)) is True
     run.release()
-    assert leases._has_it({**identity(), "token": run._content["token"]}) is False
+    assert leases._has_it({**identify_process(), "token": run._content["token"]}) is False
     with suppress(FileNotFoundError):
         far.delete(WORK)

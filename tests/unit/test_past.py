@@ -19,11 +19,12 @@ from anonlib.run.past import (
     Past,
     PriorRelease,
     _other_trees,
-    digest_table,
     look_back,
     open_past,
     require_whole,
 )
+from anonlib.spark import digest as digests
+from anonlib.spark.digest import digest_table
 from anonlib.table.schema import Column, Role, Schema
 
 NAMES, PARENTS = ["all", "north", "south"], [0, 0, 0]
@@ -253,7 +254,9 @@ def kept(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     asked: list[str] = []
     for name in ("make_promise", "Storage", "find_published_audit"):
         monkeypatch.setattr(module, name, lambda *_: None)
-    monkeypatch.setattr(module, "digest", lambda table: NOW if table.columns == ["c0", "c1"] else 0)
+    monkeypatch.setattr(
+        digests, "digest", lambda table: NOW if table.columns == ["c0", "c1"] else 0
+    )
     monkeypatch.setattr(module, "require_kept", lambda _, table, __: asked.append(table.path))
     monkeypatch.setattr(module, "describe_change", lambda *_: iter(["it is weaker"]))
     return asked
@@ -327,7 +330,7 @@ def test_what_the_newest_run_found_is_not_looked_for_again(
 ) -> None:
     known = SimpleNamespace(digest=NOW)
     monkeypatch.setattr(module, "find_published_audit", lambda *_: known)
-    monkeypatch.setattr(module, "digest", None)
+    monkeypatch.setattr(digests, "digest", None)
     for ledger in (None, Ledger()):
         prior = look(Table(), ledger)
         assert (prior.known, prior.digest) == (known, NOW)

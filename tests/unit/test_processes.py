@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from anonlib.spark import lease as leases
-from anonlib.spark.lease import born, identity, is_running
+from anonlib.spark import process as processes
+from anonlib.spark.process import find_birth, identify_process, is_running
 
 
 def test_processes() -> None:
-    mine = identity()
+    mine = identify_process()
     assert mine["pid"] == os.getpid()
-    assert mine["born"] == born(os.getpid()) != ""
+    assert mine["born"] == find_birth(os.getpid()) != ""
     assert {"host", "boot", "namespace"} < mine.keys()
     assert all(mine.values())
     assert is_running(mine) is True
@@ -25,8 +25,8 @@ def test_processes() -> None:
 def test_born_is_the_start_of_a_process() -> None:
     """Field 22 of `man proc_pid_stat`, whatever is in the name of the program."""
     fields = Path(f"/proc/{os.getpid()}/stat").read_text().rpartition(")")[2].split()
-    assert born(os.getpid()) == fields[22 - 3]
-    assert born(2**31 - 1) == ""
+    assert find_birth(os.getpid()) == fields[22 - 3]
+    assert find_birth(2**31 - 1) == ""
 
 
 @pytest.mark.parametrize(
@@ -40,5 +40,5 @@ def test_processes_that_cannot_be_signalled(
         if error:
             raise error
 
-    monkeypatch.setattr(leases.os, "kill", kill)
-    assert is_running(identity()) is runs
+    monkeypatch.setattr(processes.os, "kill", kill)
+    assert is_running(identify_process()) is runs
