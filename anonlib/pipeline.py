@@ -33,13 +33,13 @@ from anonlib.run.backlog import can_wait
 from anonlib.run.block_plan import refuse_inexact
 from anonlib.run.check import resolve_check
 from anonlib.run.completion import complete_last, is_owed
+from anonlib.run.controller_plan import list_controllers
 from anonlib.run.endings import finish, require_own_record, tell_published, waits
 from anonlib.run.evaluate import evaluate_published
 from anonlib.run.figure_table import table_of_figures
 from anonlib.run.manifest_reading import read_manifest
 from anonlib.run.obstacles import find_obstacles
 from anonlib.run.operator_limits import require_minimum_k
-from anonlib.run.owners import list_controllers
 from anonlib.run.past import PriorRelease, look_back, open_past
 from anonlib.run.publish import Target
 from anonlib.run.purge import is_registered

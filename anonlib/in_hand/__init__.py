@@ -695,7 +695,9 @@ def _make_record(
         "n_nobody": rows.n_nobody,
         "n_blocks": release.n_blocks,
         "n_cells": release.n_cells,
-        "plan": {} if release.owners is None else {"controllers": release.owners.to_dict()},
+        "plan": {}
+        if release.controllers is None
+        else {"controllers": release.controllers.to_dict()},
         "audit": report.to_dict(),
         "losses": release.losses,
         "losses_by_column": release.losses_by_column,

@@ -16,7 +16,7 @@ from anonlib.table.columns import CONTROLLER, TOKEN
 if TYPE_CHECKING:
     from anonlib.local.engine import MemoryRelease
     from anonlib.local.rows import Rows
-    from anonlib.partition.settlement import Owners
+    from anonlib.partition.settlement import Controllers
     from anonlib.table.schema import Schema
 
 
@@ -46,9 +46,11 @@ def audit_release(
         columns[TOKEN] = release.table.column(TOKEN)
         spec = replace(spec, persons="token", token=TOKEN)
     report = audit_in_memory(pa.table(columns), spec, exact_sizes=exact_sizes)
-    if release.owners is not None:
+    if release.controllers is not None:
         columns[CONTROLLER] = release.table.column(CONTROLLER)
-        report = _audit_controllers(report, pa.table(columns), spec, release.owners, rows.schema)
+        report = _audit_controllers(
+            report, pa.table(columns), spec, release.controllers, rows.schema
+        )
     report.require_passed("the audit")
     n_in, n_out = rows.table.num_rows, report.n_rows
     if not 0 <= n_in - n_out <= config.privacy.may_suppress(n_in):
@@ -57,7 +59,11 @@ def audit_release(
 
 
 def _audit_controllers(
-    report: AuditReport, table: pa.Table, spec: AuditSpec, owners: "Owners", schema: "Schema"
+    report: AuditReport,
+    table: pa.Table,
+    spec: AuditSpec,
+    controllers: "Controllers",
+    schema: "Schema",
 ) -> AuditReport:
     """Adds the verdicts on the rows of each controller, and on those with models of their own.
 
@@ -65,7 +71,7 @@ def _audit_controllers(
         report: The report on all rows.
         table: The released rows, with CONTROLLER.
         spec: The spec of all rows.
-        owners: What became of the controllers.
+        controllers: What became of the controllers.
         schema: The columns.
     """
     from anonlib.auditing.in_memory import audit_in_memory
@@ -74,7 +80,7 @@ def _audit_controllers(
     apart = replace(spec, apart=CONTROLLER, private=private, acknowledge_unique=True)
     report = report.and_("each controller", audit_in_memory(table, apart))
     there = {*pc.unique(table.column(CONTROLLER)).to_pylist()}
-    for numbers, models in owners.with_own_models():
+    for numbers, models in controllers.with_own_models():
         if there & {*numbers}:  # else all suppressed
             own = (*spec.models, *with_names(models, schema))
             label = f"{len(numbers)} controllers with their own models"

@@ -13,14 +13,14 @@ from anonlib.local.leaf_counts import count_in_memory
 from anonlib.local.refusals import MAX_CONTROLLERS, refuse_absent, refuse_controllers
 from anonlib.partition.controller import Controller
 from anonlib.partition.repair import BlockCounts
-from anonlib.partition.settlement import Owners, merge_owners, suppress_owners
+from anonlib.partition.settlement import Controllers, merge_controllers, suppress_controllers
 from anonlib.privacy import PrivacyModel, build_models
 from anonlib.table.encoding import Encoding, Values
 from anonlib.table.schema import Schema
 from anonlib.worker.task import Task
 
 
-def make_owners(
+def make_controllers(
     step: Controller,
     hashes: Ints,
     names: Sequence[str | None],
@@ -29,7 +29,7 @@ def make_owners(
     attributes: Mapping[str, Attribute],
     schema: Schema,
     values: dict[str, Values],
-) -> Owners:
+) -> Controllers:
     """The controllers of a table before any of them is merged or suppressed.
 
     Args:
@@ -48,44 +48,46 @@ def make_owners(
         must_hold[names.index(name), s] = True
     own = [with_ids(bind_models(each, attributes), schema) for each in step.models.values()]
     everyone = np.arange(len(names))
-    return Owners(hashes, n_rows, everyone, must_hold, (models, *own), values)
+    return Controllers(hashes, n_rows, everyone, must_hold, (models, *own), values)
 
 
-def take_owners(owner: Ints, models: tuple[PrivacyModel, ...], values: dict[str, Values]) -> Owners:
+def take_controllers(
+    controller: Ints, models: tuple[PrivacyModel, ...], values: dict[str, Values]
+) -> Controllers:
     """The controllers of rows, by their numbers 0..c-1: int64[n]. All must hold the same models."""
-    n_rows = np.bincount(owner)
+    n_rows = np.bincount(controller)
     everyone = np.arange(len(n_rows))
-    return Owners(
+    return Controllers(
         everyone, n_rows, everyone, np.ones((len(n_rows), 1), np.bool_), (models,), values
     )
 
 
-def find_owner_centers(
-    sample: pa.Table, encodings: Sequence[Encoding], owner: Ints, n_owners: int
+def find_controller_centers(
+    sample: pa.Table, encodings: Sequence[Encoding], controller: Ints, n_controllers: int
 ) -> Floats:
     """float64[c, p]. The mean of each standardized column in the sampled rows of a controller.
 
     Args:
         sample: m sampled rows.
         encodings: The encodings of the quasi-identifiers.
-        owner: int64[m]. The controller of each row.
-        n_owners: c.
+        controller: int64[m]. The controller of each row.
+        n_controllers: c.
     """
-    count = np.maximum(np.bincount(owner, minlength=n_owners), 1)
+    count = np.maximum(np.bincount(controller, minlength=n_controllers), 1)
     columns = [
         e.numeric(sample.column(e.id).combine_chunks())[:, 0] for e in encodings if not e.nominal
     ]
-    sums = [np.bincount(owner, x, n_owners) for x in columns]
-    return np.column_stack([np.zeros((n_owners, 1)), *sums]) / count[:, None]
+    sums = [np.bincount(controller, x, n_controllers) for x in columns]
+    return np.column_stack([np.zeros((n_controllers, 1)), *sums]) / count[:, None]
 
 
-def list_owners(
+def find_controllers(
     rows: pa.Table,
     schema: Schema,
     step: Controller,
     attributes: Mapping[str, Attribute],
     task: Task,
-) -> tuple[Owners, Ints]:
+) -> tuple[Controllers, Ints]:
     """The controllers of a table before any of them is merged or suppressed, and int64[n], the
     controller of each row.
 
@@ -95,7 +97,7 @@ def list_owners(
 
     assert schema.controller is not None
     column = rows.column(schema.controller).combine_chunks()
-    hashes, first, owner, n_rows = np.unique(
+    hashes, first, controller, n_rows = np.unique(
         hash_values(column), return_index=True, return_inverse=True, return_counts=True
     )
     if len(hashes) > MAX_CONTROLLERS:
@@ -104,8 +106,8 @@ def list_owners(
     if absent := sum(name not in names for name in step.models):
         raise ConfigError([refuse_absent(step, absent)])
     models = build_models(task.models)
-    found = make_owners(step, hashes, names, n_rows, models, attributes, schema, task.values)
-    return found, owner
+    found = make_controllers(step, hashes, names, n_rows, models, attributes, schema, task.values)
+    return found, controller
 
 
 def _name_values(values: pa.Array, step: Controller) -> list[str | None]:
@@ -126,20 +128,20 @@ def _name_values(values: pa.Array, step: Controller) -> list[str | None]:
     return texts
 
 
-def settle_owners(
-    owners: Owners,
-    owner: Ints,
+def settle_controllers(
+    controllers: Controllers,
+    controller: Ints,
     rows: pa.Table,
     schema: Schema,
     missing_tokens: tuple[str, ...],
     centers: Floats | None,
     max_suppressed: int,
-) -> Owners:
+) -> Controllers:
     """Decides which controllers are kept, merged or suppressed.
 
     Args:
-        owners: All of them.
-        owner: int64[n]. The controller of each row.
+        controllers: All of them.
+        controller: int64[n]. The controller of each row.
         rows: The rows, by id.
         schema: The columns.
         missing_tokens: Texts that mean a missing value.
@@ -149,22 +151,22 @@ def settle_owners(
 
     Raises InfeasibleError if controllers can't hold their models.
     """
-    models = [model for models in owners.sets for model in models]
+    models = [model for models in controllers.sets for model in models]
 
-    def count(all_owners: Owners) -> BlockCounts:
-        its = all_owners.owner[owner]
+    def count(all_controllers: Controllers) -> BlockCounts:
+        its = all_controllers.head[controller]
         kept = np.flatnonzero(its >= 0)
         return count_in_memory(
             rows.take(pa.array(kept)),
             its[kept],
-            len(all_owners.owner),
+            len(all_controllers.head),
             schema,
-            all_owners.values,
+            all_controllers.values,
             models,
             missing_tokens,
             exact=True,
         )
 
     if centers is not None:
-        return merge_owners(owners, count(owners), centers)
-    return suppress_owners(owners, count, max_suppressed, len(owner))
+        return merge_controllers(controllers, count(controllers), centers)
+    return suppress_controllers(controllers, count, max_suppressed, len(controller))

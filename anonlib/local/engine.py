@@ -25,7 +25,7 @@ from anonlib.measure.cell_sums import CellMeasure
 from anonlib.measure.fidelity.overview import Overview
 from anonlib.measure.states import States
 from anonlib.partition.repair import deal_one_each
-from anonlib.partition.settlement import Owners
+from anonlib.partition.settlement import Controllers
 from anonlib.partition.tuples import TuplesPartitioner
 from anonlib.table.columns import COST, HASH, LINK, TUPLE, key_links
 from anonlib.table.encoding import Encoding, fit_encoding, fit_whole
@@ -63,7 +63,7 @@ class MemoryRelease:
         least_cost: The least cost of suppressed cells; None if no cell is.
         further_ncp: What the rows of these cells lost beyond their penalties, added up. Losses
             count them as rows of their cells.
-        owners: What became of the data controllers; None without any.
+        controllers: What became of the data controllers; None without any.
     """
 
     table: pa.Table
@@ -77,7 +77,7 @@ class MemoryRelease:
     notes: tuple[str, ...]
     least_cost: int | None = None
     further_ncp: float = 0.0
-    owners: Owners | None = None
+    controllers: Controllers | None = None
 
 
 def make_release(
@@ -127,7 +127,7 @@ def release_columns(
     output: pa.Schema,
     counting: Sequence[CellMeasure] = (),
     *,
-    owner: Ints | None = None,
+    controller: Ints | None = None,
     token_key: bytes = b"",
     pseudonym_key: bytes = b"",
     link_key: bytes = b"",
@@ -139,8 +139,8 @@ def release_columns(
         config: The config.
         output: The columns, by id.
         counting: The measures to count cells for.
-        owner: int64[n], 0..c-1. The data controller of each row, where no column tells it. None if
-            a step of the config does, or there are no controllers.
+        controller: int64[n], 0..c-1. The data controller of each row, where no column tells it.
+            None if a step of the config does, or there are no controllers.
         token_key: The key of the tokens of persons.
         pseudonym_key: The key of the pseudonyms, as for `make_release`.
         link_key: The key of the links.
@@ -159,7 +159,7 @@ def release_columns(
     )
     if config.partition.by_tuples:
         return _search_tuples(table, schema, config.partition, config.privacy, task)
-    release = _release_blocks(table, schema, config, task, owner)
+    release = _release_blocks(table, schema, config, task, controller)
     if COST not in output.names:
         return release
     n_lost = table.num_rows - release.table.num_rows
@@ -209,9 +209,9 @@ def fit_column(
 
 
 def _release_blocks(
-    table: pa.Table, schema: Schema, config: Config, task: Task, owner: Ints | None
+    table: pa.Table, schema: Schema, config: Config, task: Task, controller: Ints | None
 ) -> MemoryRelease:
-    plan = plan_rows(table, schema, config, task, owner)
+    plan = plan_rows(table, schema, config, task, controller)
     task, units = plan.task, plan.leaf_plan.units
     deal = plan.deal() if units is None else deal_one_each(len(units))
     released, totals = anonymize_blocks(plan.with_blocks(deal), replace(task, units=units))
@@ -224,7 +224,7 @@ def _release_blocks(
         states = [metric.add_lost(state, n_lost) for metric, state in pairs]
     made = totals.n_blocks, totals.n_cells
     release = _describe(released, *made, task, schema, states, totals.counts)
-    return replace(release, owners=plan.owners)
+    return replace(release, controllers=plan.controllers)
 
 
 def _suppress_costliest(release: MemoryRelease, max_suppressed: int) -> MemoryRelease:

@@ -9,7 +9,12 @@ import pyarrow as pa
 from anonlib import registry
 from anonlib.arrays import Ints
 from anonlib.config.model import Config
-from anonlib.local.controllers import find_owner_centers, list_owners, settle_owners, take_owners
+from anonlib.local.controllers import (
+    find_controller_centers,
+    find_controllers,
+    settle_controllers,
+    take_controllers,
+)
 from anonlib.local.leaf_counts import count_in_memory
 from anonlib.local.limits import refuse_large, size_sample
 from anonlib.partition import Sample, send_rows
@@ -19,7 +24,7 @@ from anonlib.partition.repair import (
     deal_one_each,
     repair,
 )
-from anonlib.partition.settlement import Owners, find_demands
+from anonlib.partition.settlement import Controllers, find_demands
 from anonlib.partition.units import LeafPlan, plan_leaves
 from anonlib.privacy import build_models
 from anonlib.table.block import Block, part
@@ -41,8 +46,8 @@ class MemoryPlan:
         task: The worker's task.
         leaf_plan: The leaves.
         leaf: int64[n]. The leaf of each row.
-        owner: int64[n] or None. The controller that each row counts for.
-        owners: What became of the data controllers; None without any.
+        controller: int64[n] or None. The controller that each row counts for.
+        controllers: What became of the data controllers; None without any.
     """
 
     rows: pa.Table
@@ -50,26 +55,26 @@ class MemoryPlan:
     task: Task
     leaf_plan: LeafPlan
     leaf: Ints
-    owner: Ints | None
-    owners: Owners | None
+    controller: Ints | None
+    controllers: Controllers | None
 
     def deal(self) -> Deal:
         """The blocks of the leaves, which hold their models. Cost: some counts of all rows."""
         leaves, models = self.leaf_plan.leaves, build_models(self.task.models)
-        if len(leaves.owner) == 1:
+        if len(leaves.controller) == 1:
             return deal_one_each(1)  # the table holds the models as a whole
         return repair(
             leaves,
             self._count,
-            lambda owner: find_demands(self.owners, models, owner),
+            lambda controller: find_demands(self.controllers, models, controller),
             self.leaf_plan.max_rows,
         )
 
     def with_blocks(self, deal: Deal) -> pa.Table:
         """The rows as the worker gets them."""
         added = {BLOCK: pa.array(self._find_blocks(deal), pa.int32())}
-        if self.owner is not None:
-            added[CONTROLLER] = pa.array(self.owner, pa.int32())
+        if self.controller is not None:
+            added[CONTROLLER] = pa.array(self.controller, pa.int32())
         # A worker adds up the halves of rows' digests; a table in memory can't change meanwhile.
         added |= dict.fromkeys((LOW, HIGH), self.rows.column(HASH))
         rows = self.rows
@@ -91,8 +96,8 @@ class MemoryPlan:
 
     def _count(self, deal: Deal) -> BlockCounts:
         models = build_models(self.task.models)
-        if self.owners is not None:
-            models += tuple(m for own in self.owners.own.values() for m in own)
+        if self.controllers is not None:
+            models += tuple(m for own in self.controllers.own.values() for m in own)
         return count_in_memory(
             self.rows,
             self._find_blocks(deal),
@@ -106,7 +111,7 @@ class MemoryPlan:
 
 
 def plan_rows(
-    table: pa.Table, schema: Schema, config: Config, task: Task, owner: Ints | None = None
+    table: pa.Table, schema: Schema, config: Config, task: Task, controller: Ints | None = None
 ) -> MemoryPlan:
     """Makes the plan of a table.
 
@@ -115,8 +120,8 @@ def plan_rows(
         schema: Their columns.
         config: The config.
         task: The worker's task.
-        owner: int64[n], 0..c-1. The data controller of each row, where no column tells it. None if
-            a step of the config does, or there are no controllers.
+        controller: int64[n], 0..c-1. The data controller of each row, where no column tells it.
+            None if a step of the config does, or there are no controllers.
 
     Raises:
         ConfigError: A step keeps too large a table whole, or names controllers that are not there.
@@ -130,28 +135,30 @@ def plan_rows(
         task = replace(task, moments=class_moments(block))
     place, most = rows.column(PLACE).to_numpy(), size_sample(partition, n)
     in_sample = np.flatnonzero(place < most)
-    owners, root = _find_owners(rows, schema, config, task, in_sample, owner)
-    refuse_large(partition, np.array([n]) if owners is None else owners.kept_rows)
+    controllers, root = _find_controllers(rows, schema, config, task, in_sample, controller)
+    refuse_large(partition, np.array([n]) if controllers is None else controllers.kept_rows)
     share = 1.0 if len(in_sample) == n else len(in_sample) / n
     sample = Sample(part(block, in_sample), place[in_sample], share)
-    leaf_plan, leaf = _plan_leaves(block, rows, sample, in_sample, root, schema, config, owners)
-    if owners is None:
+    leaf_plan, leaf = _plan_leaves(
+        block, rows, sample, in_sample, root, schema, config, controllers
+    )
+    if controllers is None:
         return MemoryPlan(rows, schema, task, leaf_plan, leaf, None, None)
-    own = {c: tuple(map(registry.spec, models)) for c, models in owners.own.items()}
-    task, its = replace(task, values=owners.values, own=own), owners.owner[root]
+    own = {c: tuple(map(registry.spec, models)) for c, models in controllers.own.items()}
+    task, its = replace(task, values=controllers.values, own=own), controllers.head[root]
     kept = np.flatnonzero(its >= 0)
     rows = rows.take(pa.array(kept))
-    return MemoryPlan(rows, schema, task, leaf_plan, leaf[kept], its[kept], owners)
+    return MemoryPlan(rows, schema, task, leaf_plan, leaf[kept], its[kept], controllers)
 
 
-def _find_owners(
+def _find_controllers(
     rows: pa.Table,
     schema: Schema,
     config: Config,
     task: Task,
     in_sample: Ints,
     root: Ints | None,
-) -> tuple[Owners | None, Ints]:
+) -> tuple[Controllers | None, Ints]:
     """What becomes of the data controllers, and int64[n], the controller of each row: its tree.
 
     Args:
@@ -167,16 +174,20 @@ def _find_owners(
     centers = None
     if root is not None:
         root = root[rows.column(PLACE).to_numpy()]
-        owners = take_owners(root, build_models(task.models), task.values)
+        controllers = take_controllers(root, build_models(task.models), task.values)
     elif step is not None:
-        owners, root = list_owners(rows, schema, step, config.attributes, task)
+        controllers, root = find_controllers(rows, schema, step, config.attributes, task)
         if step.merge:
-            sample, n_owners = rows.take(pa.array(in_sample)), len(owners.owner)
-            centers = find_owner_centers(sample, task.encodings, root[in_sample], n_owners)
+            sample, n_controllers = rows.take(pa.array(in_sample)), len(controllers.head)
+            centers = find_controller_centers(
+                sample, task.encodings, root[in_sample], n_controllers
+            )
     else:
         return None, np.zeros(n, np.int64)
     most = config.privacy.may_suppress(n)
-    return settle_owners(owners, root, rows, schema, task.missing_tokens, centers, most), root
+    return settle_controllers(
+        controllers, root, rows, schema, task.missing_tokens, centers, most
+    ), root
 
 
 def _plan_leaves(
@@ -187,7 +198,7 @@ def _plan_leaves(
     root: Ints,
     schema: Schema,
     config: Config,
-    owners: Owners | None,
+    controllers: Controllers | None,
 ) -> tuple[LeafPlan, Ints]:
     """The leaves, and int64[n], the leaf of each row.
 
@@ -199,17 +210,17 @@ def _plan_leaves(
         root: int64[n]. The tree of each row.
         schema: The columns.
         config: The config.
-        owners: What became of the data controllers.
+        controllers: What became of the data controllers.
     """
-    n_rows = np.array([block.n]) if owners is None else owners.n_rows
-    owner = None if owners is None else owners.owner
+    n_rows = np.array([block.n]) if controllers is None else controllers.n_rows
+    controller = None if controllers is None else controllers.head
     tuples = _hash_tuples(rows, schema, root)
     plan = plan_leaves(
         sample,
         root[in_sample],
         tuples[in_sample],
         n_rows,
-        owner,
+        controller,
         config.partition.steps,
         config.partition.max_rows,
         config.seed,

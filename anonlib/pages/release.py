@@ -413,10 +413,10 @@ def _partition(record: Record) -> Iterator[tuple[str, str]]:
             yield name, number(plan[key])
     if plan.get("features"):
         yield "features that cuts look at", number(len(plan["features"]))
-    owners = plan.get("controllers")
-    if owners:
-        parts = (f"{owners['n']:,}", f"{owners['n_merged']:,} merged")
-        yield "data controllers", ", ".join((*parts, f"{owners['n_suppressed']:,} suppressed"))
+    controllers = plan.get("controllers")
+    if controllers:
+        parts = (f"{controllers['n']:,}", f"{controllers['n_merged']:,} merged")
+        yield "data controllers", ", ".join((*parts, f"{controllers['n_suppressed']:,} suppressed"))
 
 
 def _settings(record: Record, settings: Record) -> Iterator[tuple[str, str]]:

@@ -288,14 +288,14 @@ class Leaves:
 
     Attributes:
         cuts: The forest. Leaves of heavy tuples are not in it.
-        owner: int64[b]. Whose rows a leaf has: leaves of two owners are never merged. -1 for rows
-            that are left out.
+        controller: int64[b]. Whose rows a leaf has: leaves of two controllers are never merged. -1
+            for rows that are left out.
         centers: float64[b, f]. The centre of each leaf.
         heavy: The leaves of heavy tuples.
     """
 
     cuts: TreeShape
-    owner: Ints
+    controller: Ints
     centers: Floats
     heavy: tuple[int, ...] = ()
 
@@ -341,12 +341,12 @@ def repair(
     Args:
         leaves: The leaves.
         count: Counts the blocks of a deal exactly.
-        demand: The models that the rows of each of these owners must hold.
+        demand: The models that the rows of each of these controllers must hold.
         max_rows: The rows of a block; None if leaves stay whole, however large they are.
     """
-    n, owner = len(leaves.owner), leaves.owner
+    n, controller = len(leaves.controller), leaves.controller
     counts = count(deal_one_each(n))
-    group = merge_small(leaves.cuts, owner, counts, leaves.centers, demand(owner))
+    group = merge_small(leaves.cuts, controller, counts, leaves.centers, demand(controller))
     if counts.shared and counts.counts:
         group = _merge_again(leaves, count, demand, group)
     has_block = group >= 0
@@ -354,8 +354,8 @@ def repair(
     dealt = np.ones_like(sizes)
     if max_rows is not None:
         dealt = np.where(sizes > IN_TASK * max_rows, -(-sizes // max_rows), 1)
-    group_owner = np.zeros(len(sizes), np.int64)
-    group_owner[group[has_block]] = owner[has_block]
+    group_controller = np.zeros(len(sizes), np.int64)
+    group_controller[group[has_block]] = controller[has_block]
     alone = np.bincount(group[has_block], minlength=len(sizes)) == 1
     while True:
         start = np.cumsum(dealt) - dealt
@@ -371,7 +371,7 @@ def repair(
             return deal
         counts = count(deal)
         each = np.repeat(np.arange(len(dealt)), dealt)
-        holds = demand(group_owner[each]).holds(counts) | (counts.n_rows == 0)
+        holds = demand(group_controller[each]).holds(counts) | (counts.n_rows == 0)
         short = np.unique(each[~holds & (dealt[each] > 1)])
         if not len(short):
             return deal
@@ -395,8 +395,8 @@ def _merge_again(
         first = np.unique(group[has_block], return_index=True)[1]
         some = np.flatnonzero(has_block)[first]  # one leaf of each block
         counts = count(replace(each, first=np.where(has_block, group, 0)))
-        owner, none = leaves.owner[some], no_cuts(centers.shape[1], 0)
-        merged = merge_small(none, owner, counts, centers[some], demand(owner))
+        controller, none = leaves.controller[some], no_cuts(centers.shape[1], 0)
+        merged = merge_small(none, controller, counts, centers[some], demand(controller))
         if int(merged.max()) + 1 == len(some):
             return group
         group = np.where(has_block, merged[group], -1)

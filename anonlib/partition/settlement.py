@@ -16,72 +16,78 @@ from anonlib.table.encoding import Values
 
 
 @dataclass(frozen=True)
-class Owners:
+class Controllers:
     """The data controllers 0..c-1 of a table, in the order of Spark's hashes of their values.
 
     Attributes:
         hashes: int64[c], ascending. These hashes.
         n_rows: int64[c]. Rows of each controller.
-        owner: int64[c]. The controller that the rows count for: itself, another one after a
+        head: int64[c]. The controller that the rows count for: itself, another one after a
             merger, -1 if suppressed.
-        must_hold: bool[c, sets]. The `sets` of models that each owner asks; the config's are first.
+        must_hold: bool[c, sets]. The `sets` of models that each asks; the config's are first.
         values: By id: the values of protected columns in the rows that are kept.
     """
 
     hashes: Ints
     n_rows: Ints
-    owner: Ints
+    head: Ints
     must_hold: Bools
     sets: tuple[tuple[PrivacyModel, ...], ...]
     values: dict[str, Values]
 
     @property
     def kept_rows(self) -> Ints:
-        """int64[o]. By number of an owner, up to the last that is kept: its rows."""
-        kept = self.owner >= 0
-        return np.bincount(self.owner[kept], self.n_rows[kept]).astype(np.int64)
+        """int64[o]. By number of a controller, up to the last that is kept: its rows."""
+        kept = self.head >= 0
+        return np.bincount(self.head[kept], self.n_rows[kept]).astype(np.int64)
 
     @cached_property
     def own(self) -> dict[int, tuple[PrivacyModel, ...]]:
-        """By owner: the models that it must hold besides those of the config."""
+        """By controller: the models that it must hold besides those of the config."""
         own = {}
-        kept = self.owner == np.arange(len(self.owner))
+        kept = self.head == np.arange(len(self.head))
         for c in np.flatnonzero(self.must_hold[:, 1:].any(axis=1) & kept).tolist():
             which = np.flatnonzero(self.must_hold[c, 1:]) + 1
             own[c] = tuple(model for s in which for model in self.sets[s])
         return own
 
     def with_own_models(self) -> list[tuple[tuple[int, ...], tuple[PrivacyModel, ...]]]:
-        """Groups of owners that must hold the same models of their own, and these models."""
+        """Groups of controllers that must hold the same models of their own, and these models."""
         alike: dict[tuple[PrivacyModel, ...], list[int]] = {}
-        for owner, models in self.own.items():
-            alike.setdefault(models, []).append(owner)
-        return [(tuple(owners), models) for models, owners in alike.items()]
+        for controller, models in self.own.items():
+            alike.setdefault(models, []).append(controller)
+        return [(tuple(controllers), models) for models, controllers in alike.items()]
 
-    def demands(self, owner: Ints) -> Demands:
-        """The models that the rows of each of these owners must hold."""
-        return Demands(self.sets, self.must_hold[owner])
+    def demands(self, controller: Ints) -> Demands:
+        """The models that the rows of each of these controllers must hold."""
+        return Demands(self.sets, self.must_hold[controller])
 
     def to_dict(self) -> dict[str, Any]:
         """For the private run record."""
         return {
             "n": len(self.hashes),
-            "n_suppressed": int((self.owner < 0).sum()),
-            "n_merged": int((self.owner[self.owner >= 0] != np.flatnonzero(self.owner >= 0)).sum()),
+            "n_suppressed": int((self.head < 0).sum()),
+            "n_merged": int((self.head[self.head >= 0] != np.flatnonzero(self.head >= 0)).sum()),
         }
 
 
-def find_demands(owners: Owners | None, models: tuple[PrivacyModel, ...], owner: Ints) -> Demands:
-    """The models that the rows of each of these owners must hold: `models`, those of the config, if
-    there are no data controllers."""
-    return one_demand(models, len(owner)) if owners is None else owners.demands(owner)
+def find_demands(
+    controllers: Controllers | None, models: tuple[PrivacyModel, ...], controller: Ints
+) -> Demands:
+    """The models that the rows of each of these controllers must hold: `models`, those of the
+    config, if there are no data controllers."""
+    if controllers is None:
+        return one_demand(models, len(controller))
+    return controllers.demands(controller)
 
 
-def merge_owners(owners: Owners, counts: BlockCounts, centers: Floats) -> Owners:
+def merge_controllers(
+    controllers: Controllers, counts: BlockCounts, centers: Floats
+) -> Controllers:
     """Merges each failing controller with the nearest, until all hold their models. Raises
     InfeasibleError if all merged ones still fail."""
-    n = len(owners.hashes)
-    demands = owners.demands(owners.owner)
+    n = len(controllers.hashes)
+    demands = controllers.demands(controllers.head)
     group = merge_small(no_cuts(0, 0), np.zeros(n, np.int64), counts, centers, demands)
     first = np.unique(group, return_index=True)[1]
     held = demands.merge(group, len(first)).holds(counts.merge(group, len(first)))
@@ -97,26 +103,29 @@ def merge_owners(owners: Owners, counts: BlockCounts, centers: Floats) -> Owners
                 )
             ]
         )
-    owner = first[group]
-    must_hold = np.zeros_like(owners.must_hold)
-    np.logical_or.at(must_hold, owner, owners.must_hold)
-    return replace(owners, owner=owner, must_hold=must_hold)
+    head = first[group]
+    must_hold = np.zeros_like(controllers.must_hold)
+    np.logical_or.at(must_hold, head, controllers.must_hold)
+    return replace(controllers, head=head, must_hold=must_hold)
 
 
-def suppress_owners(
-    owners: Owners, count: Callable[[Owners], BlockCounts], max_suppressed: int, n_rows: int
-) -> Owners:
+def suppress_controllers(
+    controllers: Controllers,
+    count: Callable[[Controllers], BlockCounts],
+    max_suppressed: int,
+    n_rows: int,
+) -> Controllers:
     """Suppresses controllers that fail, `max_suppressed` rows at most. The references are
     then counted without them, so that others may fail in the next round."""
-    everyone = np.arange(len(owners.owner))
+    everyone = np.arange(len(controllers.head))
     while True:
-        stays = owners.owner >= 0
-        counts = count(owners)
-        lost = stays & ~owners.demands(everyone).holds(counts)
+        stays = controllers.head >= 0
+        counts = count(controllers)
+        lost = stays & ~controllers.demands(everyone).holds(counts)
         if not lost.any():
-            return owners
+            return controllers
         stays &= ~lost
-        n_lost = int(owners.n_rows[~stays].sum())
+        n_lost = int(controllers.n_rows[~stays].sum())
         if n_lost > max_suppressed or not stays.any():
             raise InfeasibleError(
                 [
@@ -131,10 +140,10 @@ def suppress_owners(
                     )
                 ]
             )
-        owners = replace(
-            owners,
-            owner=np.where(stays, owners.owner, -1),
-            values=_of_kept(counts, owners.values, stays),
+        controllers = replace(
+            controllers,
+            head=np.where(stays, controllers.head, -1),
+            values=_of_kept(counts, controllers.values, stays),
         )
 
 

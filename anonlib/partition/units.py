@@ -47,7 +47,7 @@ def plan_leaves(
     root: Ints,
     tuples: Ints,
     n_rows: Ints,
-    owner: Ints | None,
+    controller: Ints | None,
     steps: Sequence[Partitioner],
     max_rows: int,
     seed: int,
@@ -62,8 +62,8 @@ def plan_leaves(
         root: int64[m]. The tree of each: its controller, or 0.
         tuples: int64[m]. The hash of each row's tuple.
         n_rows: int64[r]. The rows of the table in each tree.
-        owner: int64[r] or None. The controller that the rows of each tree count for; -1 if they are
-            suppressed. None without controllers.
+        controller: int64[r] or None. The controller that the rows of each tree count for; -1 if
+            they are suppressed. None without controllers.
         steps: The steps of the config.
         max_rows: The most rows of a block.
         seed: The seed of the steps.
@@ -80,14 +80,14 @@ def plan_leaves(
     its_root = np.concatenate([tree.root_of_leaf, roots])
     leaves = Leaves(
         tree,
-        its_root if owner is None else owner[its_root],
+        its_root if controller is None else controller[its_root],
         find_centers(leaf, sample.coordinates, n_leaves),
         tuple(heavy.values()),
     )
     small = not heavy and int(sizes.max()) <= IN_TASK * max_rows
     plain = not block.joint and not any(model.looks_at == "counts" for model in block.models)
     units = None
-    if small and plain and owner is None and n_leaves > 1:
+    if small and plain and controller is None and n_leaves > 1:
         units = group_leaves(tree, sizes, BLOCKS_PER_UNIT * max_rows)
     return LeafPlan(tree, heavy, leaf, sizes, leaves, units, None if whole else max_rows)
 

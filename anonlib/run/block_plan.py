@@ -26,11 +26,11 @@ from anonlib.partition.repair import (
     deal_one_each,
     repair,
 )
-from anonlib.partition.settlement import Owners, find_demands
+from anonlib.partition.settlement import Controllers, find_demands
 from anonlib.partition.units import plan_leaves
 from anonlib.privacy import build_models
+from anonlib.run.controller_plan import number_rows, resolve_controllers
 from anonlib.run.leaves import LEAF, CutFeature, compile_tree, count_leaves, with_leaf
-from anonlib.run.owners import number_rows, resolve_owners
 from anonlib.run.plan import Outcome, Plan, merge_read
 from anonlib.run.sample import tuple_hash
 from anonlib.run.scan import Scan
@@ -41,13 +41,13 @@ from anonlib.spark.values import spark_schema
 from anonlib.table.columns import (
     BLOCK,
     CONTROLLER,
+    CONTROLLER_HASH,
     DEAL,
     HASH,
     HELD,
     HIGH,
     LINK,
     LOW,
-    OWNER,
     TUPLE,
 )
 from anonlib.table.schema import Schema
@@ -136,9 +136,9 @@ class BlockPlan(Plan):
 
     def left_out(self, rows: DataFrame, schema: Schema) -> DataFrame:
         """The rows of controllers that are suppressed."""
-        assert self.owners is not None  # else every row has a block
-        owner = at(self.owners.owner, number_rows(schema, self.owners))
-        return rows.where(F.coalesce(owner, F.lit(-1)) < 0)
+        assert self.controllers is not None  # else every row has a block
+        controller = at(self.controllers.head, number_rows(schema, self.controllers))
+        return rows.where(F.coalesce(controller, F.lit(-1)) < 0)
 
     def outcome(
         self, released: Digest, totals: Sequence[Totals], schema: Schema, task: Task
@@ -151,7 +151,7 @@ class BlockPlan(Plan):
             for i, metric in enumerate(metrics):
                 found, known = each.states[i], merged[i]
                 merged[i] = found if known is None else metric.merge(known, found)
-        n_lost = 0 if self.owners is None else int(self.owners.n_rows.sum()) - self.n_rows
+        n_lost = 0 if self.controllers is None else int(self.controllers.n_rows.sum()) - self.n_rows
         if n_lost:
             merged = [
                 None if state is None else metric.add_lost(state, n_lost)
@@ -176,7 +176,7 @@ class BlockPlan(Plan):
             "cuts": self.cuts.to_dict(),
             "n_leaves": self.cuts.n_leaves,
             "n_heavy_tuples": len(self.heavy),
-            "controllers": None if self.owners is None else self.owners.to_dict(),
+            "controllers": None if self.controllers is None else self.controllers.to_dict(),
             "n_blocks": self.n_blocks,
             "n_merged": self.deal.n_merged,
             "largest_leaf": self.deal.largest,
@@ -204,23 +204,27 @@ def plan_blocks(
         ConfigError: `single` meets a table above its limit.
         InfeasibleError: Controllers with more rows than may be suppressed can't hold the models.
     """
-    owners = resolve_owners(rows, schema, scan, partition, attributes, max_suppressed, task)
-    n_rows = np.array([scan.n_rows]) if owners is None else owners.n_rows
-    refuse_large(partition, n_rows if owners is None else owners.kept_rows)
-    sample, root, tuples = _sample(scan, task, owners)
-    its_owner = None if owners is None else owners.owner
+    controllers = resolve_controllers(
+        rows, schema, scan, partition, attributes, max_suppressed, task
+    )
+    n_rows = np.array([scan.n_rows]) if controllers is None else controllers.n_rows
+    refuse_large(partition, n_rows if controllers is None else controllers.kept_rows)
+    sample, root, tuples = _sample(scan, task, controllers)
+    its_controller = None if controllers is None else controllers.head
     steps, max_rows = partition.steps, partition.max_rows
-    leaf_plan = plan_leaves(sample, root, tuples, n_rows, its_owner, steps, max_rows, task.seed)
+    leaf_plan = plan_leaves(
+        sample, root, tuples, n_rows, its_controller, steps, max_rows, task.seed
+    )
     n_leaves = len(leaf_plan.sizes)
     features, cuts = compile_tree(leaf_plan.tree, sample, scan.encodings, scan.hashes)
     draft = BlockPlan(
-        owners=owners,
+        controllers=controllers,
         features=features,
         cuts=cuts,
         heavy=leaf_plan.heavy,
         deal=replace(deal_one_each(n_leaves), largest=int(n_rows.max())),
-        n_rows=scan.n_rows if owners is None else int(n_rows[owners.owner >= 0].sum()),
-        values=scan.values if owners is None else owners.values,
+        n_rows=scan.n_rows if controllers is None else int(n_rows[controllers.head >= 0].sum()),
+        values=scan.values if controllers is None else controllers.values,
         split_by=_split_by(leaf_plan.tree.cuts, scan),
     )
     if n_leaves == 1:
@@ -232,7 +236,7 @@ def plan_blocks(
     deal = repair(
         leaf_plan.leaves,
         lambda deal: counter.count(replace(draft, deal=deal)),
-        lambda owner: find_demands(owners, models, owner),
+        lambda controller: find_demands(controllers, models, controller),
         leaf_plan.max_rows,
     )
     return replace(draft, deal=deal)
@@ -255,13 +259,13 @@ class BlockCounter:
         return count_leaves(blocks, self.schema, plan.values, models, tokens, n, by=BLOCK)
 
 
-def _sample(scan: Scan, task: Task, owners: Owners | None) -> tuple[Sample, Ints, Ints]:
+def _sample(scan: Scan, task: Task, controllers: Controllers | None) -> tuple[Sample, Ints, Ints]:
     """The sample as partitioners see it, and the root and the tuple's hash of each row."""
     place = pa.array(np.arange(len(scan.sample)))
     block, table = to_block(scan.sample.append_column("place", place), task)
     root = np.zeros(block.n, np.int64)
-    if owners is not None:
-        root = np.searchsorted(owners.hashes, table.column(OWNER).to_numpy())
+    if controllers is not None:
+        root = np.searchsorted(controllers.hashes, table.column(CONTROLLER_HASH).to_numpy())
     share = 1.0 if block.n == scan.n_rows else block.n / scan.n_rows
     sample = Sample(block, table.column("place").to_numpy(), share)
     return sample, root, table.column(TUPLE).to_numpy()
@@ -278,10 +282,10 @@ def with_blocks(rows: DataFrame, schema: Schema, plan: BlockPlan) -> DataFrame:
     """The kept rows with BLOCK, and with CONTROLLER if there are controllers; computed row by row
     in the JVM."""
     root = F.lit(0)
-    if plan.owners is not None:
-        root = number_rows(schema, plan.owners)
-        rows = rows.withColumn(CONTROLLER, at(plan.owners.owner, root))
-        if (plan.owners.owner < 0).any():
+    if plan.controllers is not None:
+        root = number_rows(schema, plan.controllers)
+        rows = rows.withColumn(CONTROLLER, at(plan.controllers.head, root))
+        if (plan.controllers.head < 0).any():
             rows = rows.where(F.col(CONTROLLER) >= 0)
     if plan.n_blocks == 1:
         return rows.withColumn(BLOCK, F.lit(0)).drop(DEAL)

@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 
 from anonlib.arrays import Floats
 from anonlib.local.table_digest import Digest
-from anonlib.partition.settlement import Owners
+from anonlib.partition.settlement import Controllers
 from anonlib.privacy import PrivacyModel
 from anonlib.table.encoding import Values
 from anonlib.table.schema import Schema
@@ -52,21 +52,21 @@ class Plan(ABC):
     Attributes:
         n_rows: The rows that are planned for.
         values: What the protected columns have in these rows.
-        owners: What became of the data controllers; None without any.
+        controllers: What became of the data controllers; None without any.
         split_by: The ids of the columns that single-column cuts are of.
         levels: By column its height, where each column has one for the whole table; else None.
     """
 
     n_rows: int
     values: dict[str, Values]
-    owners: Owners | None = None
+    controllers: Controllers | None = None
     split_by: tuple[str, ...] = ()
     levels: dict[str, int] | None = None
 
     @property
     def own(self) -> Mapping[int, tuple[PrivacyModel, ...]]:
         """By controller: the models that it must hold besides those of the config."""
-        return {} if self.owners is None else self.owners.own
+        return {} if self.controllers is None else self.controllers.own
 
     @property
     @abstractmethod

@@ -30,7 +30,7 @@ class Promise:
 
     Attributes:
         models: The privacy models of all rows, bound to their columns.
-        owners: By the digest of a controller's name: its additional models.
+        controllers: By the digest of a controller's name: its additional models.
         columns: By name of a released column: its role, and its recoder with its parameters.
         persons: What identifies a person: a unit, a column, or a declaration.
         joint: Whether models also hold for who knows the other sensitive columns.
@@ -40,7 +40,7 @@ class Promise:
     """
 
     models: tuple[PrivacyModel, ...]
-    owners: Mapping[str, tuple[PrivacyModel, ...]]
+    controllers: Mapping[str, tuple[PrivacyModel, ...]]
     columns: Mapping[str, str]
     persons: str
     joint: bool
@@ -54,10 +54,11 @@ class Promise:
         return _digest(json.dumps(self.to_dict(), sort_keys=True))
 
     def to_dict(self) -> dict[str, Any]:
-        """For the private record. What was added later is left out where it is empty."""
+        """For the private record, which calls controllers `owners`. What was added later is left
+        out where it is empty."""
         return {
             "models": _specs(self.models),
-            "owners": {name: _specs(models) for name, models in sorted(self.owners.items())},
+            "owners": {name: _specs(models) for name, models in sorted(self.controllers.items())},
             "columns": dict(sorted(self.columns.items())),
             "persons": self.persons,
             "joint": self.joint,
@@ -72,7 +73,9 @@ class Promise:
         try:
             return cls(
                 models=build_models(content["models"]),
-                owners={name: build_models(specs) for name, specs in content["owners"].items()},
+                controllers={
+                    name: build_models(specs) for name, specs in content["owners"].items()
+                },
                 columns=content["columns"],
                 persons=content["persons"],
                 joint=content["joint"],
@@ -88,8 +91,8 @@ class Promise:
         for model in prior.models:
             if not any(own.implies(model) for own in self.models):
                 yield f"{plugin_label(model)} was promised, and no model of this config implies it"
-        for owner, models in prior.owners.items():
-            mine = (*self.models, *self.owners.get(owner, ()))
+        for controller, models in prior.controllers.items():
+            mine = (*self.models, *self.controllers.get(controller, ()))
             if not all(any(own.implies(model) for own in mine) for model in models):
                 yield "a data controller was promised models that no model of this config implies"
         for name in prior.columns.keys() | self.columns.keys():
@@ -194,7 +197,7 @@ def make_promise(config: Config, schema: Schema) -> Promise:
         columns[column.name] = f"{column.role} {how}".rstrip()
     return Promise(
         models=bind_models(config.privacy.models, config.attributes),
-        owners={
+        controllers={
             _digest(name): bind_models(models, config.attributes) for name, models in own.items()
         },
         columns=columns,

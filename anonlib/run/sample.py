@@ -7,7 +7,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from anonlib.spark.values import row_hash
-from anonlib.table.columns import HASH, OWNER, TUPLE
+from anonlib.table.columns import CONTROLLER_HASH, HASH, TUPLE
 from anonlib.table.schema import Role, Schema
 
 #: The place of a row in the order of the sample.
@@ -36,15 +36,15 @@ def list_sampled(schema: Schema) -> list[str]:
     """The columns of a sample."""
     roles = (Role.QUASI_IDENTIFIER, Role.SENSITIVE, Role.TARGET)
     columns = (*schema.of(*roles), *schema.context)
-    owner = [] if schema.controller is None else [OWNER]
-    return [*dict.fromkeys([*[c.id for c in columns], *schema.unit]), HASH, TUPLE, *owner]
+    controller = [] if schema.controller is None else [CONTROLLER_HASH]
+    return [*dict.fromkeys([*[c.id for c in columns], *schema.unit]), HASH, TUPLE, *controller]
 
 
 def with_sample_columns(rows: DataFrame, schema: Schema, seed: int) -> DataFrame:
-    """Adds TUPLE, SEEDED and, with data controllers, OWNER to the rows of a source."""
+    """Adds TUPLE, SEEDED and, with data controllers, CONTROLLER_HASH to the rows of a source."""
     added = {TUPLE: tuple_hash(rows, schema), SEEDED: F.xxhash64(F.lit(seed), F.col(HASH))}
     if schema.controller is not None:
-        added[OWNER] = F.xxhash64(schema.controller)
+        added[CONTROLLER_HASH] = F.xxhash64(schema.controller)
     return rows.withColumns(added)
 
 

@@ -66,7 +66,7 @@ class Scan:
         hashes: By id of a quasi-identifier: int64, Spark's hash of each category.
         encodings: Of the quasi-identifiers.
         sample: The rows that come first in the order of a seeded hash: quasi-identifiers,
-            sensitive columns, target, unit, HASH, TUPLE and OWNER.
+            sensitive columns, target, unit, HASH, TUPLE and CONTROLLER_HASH.
         values: By id: the values of protected columns whose distribution models look at.
         target: Encoding of the target; None if nothing looks at it.
         context: Encodings of the insensitive columns; empty if nothing looks at them.

@@ -56,22 +56,24 @@ def audit_staged(
     if schema.unit:
         columns.append(F.col(TOKEN))
         spec = replace(spec, persons="token", token=TOKEN)
-    parts = [FILE] * (by_file is not None) + [CONTROLLER] * (plan.owners is not None)
+    parts = [FILE] * (by_file is not None) + [CONTROLLER] * (plan.controllers is not None)
     rows = staged_rows if by_file is None else by_file
     report, *of_parts = auditing.audit_parts(rows.select(*columns, *parts), spec, parts, table)
     part_reports = dict(zip(parts, of_parts, strict=True))
     # How rows were dealt to files is chance: figures of files are told only if they fail.
     if by_file is not None and not part_reports[FILE].passed:
         report = report.and_("each file", part_reports[FILE])
-    if plan.owners is None:
+    if plan.controllers is None:
         return report
     report = report.and_("each controller", part_reports[CONTROLLER])
     frame = staged_rows.select(*columns, CONTROLLER)
     apart = replace(spec, apart=CONTROLLER, private=(CONTROLLER,), acknowledge_unique=True)
-    for owners, models in plan.owners.with_own_models():
-        own_spec = replace(apart, only=owners, models=(*spec.models, *with_names(models, schema)))
-        label = f"{len(owners)} controllers with their own models"
-        if not frame.where(F.col(CONTROLLER).isin(*owners)).isEmpty():  # else all suppressed
+    for controllers, models in plan.controllers.with_own_models():
+        own_spec = replace(
+            apart, only=controllers, models=(*spec.models, *with_names(models, schema))
+        )
+        label = f"{len(controllers)} controllers with their own models"
+        if not frame.where(F.col(CONTROLLER).isin(*controllers)).isEmpty():  # else all suppressed
             report = report.and_(label, auditing.audit_table(frame, own_spec, table))
     return report
 

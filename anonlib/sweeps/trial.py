@@ -150,7 +150,7 @@ class _Trial:
         if learn is None or learn.version is None or config is None or schema is None:
             return None
         columns = predictors(schema, [target.column.id], learn.among)
-        release = try_release(self.table, schema, config, self._owner(self.table))
+        release = try_release(self.table, schema, config, self._controller(self.table))
         return _Release(release, fit(columns, raw, encoding=learn.version.encoding))
 
     def _validate(self, scoring: "_Scoring", raw: pa.Table) -> dict[str, float | None]:
@@ -182,17 +182,17 @@ class _Trial:
         return target
 
     def _anonymize(self, table: pa.Table) -> TrialRelease:
-        return try_release(table, self.schema, self.point.config, self._owner(table))
+        return try_release(table, self.schema, self.point.config, self._controller(table))
 
-    def _owner(self, table: pa.Table) -> Ints | None:
+    def _controller(self, table: pa.Table) -> Ints | None:
         """int64[n]. The controller of each row, at random by person; None for one controller."""
         count = self.point.trial.controllers
         if count == 1:
             return None
         person = persons(table, self.schema.unit)
         random = np.random.default_rng([self.point.seed, count])
-        owner: Ints = random.permutation(int(person.max(initial=-1)) + 1)[person] % count
-        return owner
+        controller: Ints = random.permutation(int(person.max(initial=-1)) + 1)[person] % count
+        return controller
 
     def _compare(self, release: TrialRelease, table: pa.Table) -> dict[str, float | None]:
         """The figures that need no model. `table` is the table that was released."""

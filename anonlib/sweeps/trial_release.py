@@ -50,7 +50,7 @@ class TrialRelease:
 
 
 def try_release(
-    table: pa.Table, schema: Schema, config: Config, owner: Ints | None = None
+    table: pa.Table, schema: Schema, config: Config, controller: Ints | None = None
 ) -> TrialRelease:
     """Anonymizes a table by a config as a release does, and measures it. Cost: that of a release.
 
@@ -58,7 +58,7 @@ def try_release(
         table: The schema's columns by id, as a source reads them, and HASH, a hash of each row.
         schema: The columns.
         config: The config.
-        owner: int64[n], 0..c-1. The data controller of each row. None for a single controller.
+        controller: int64[n], 0..c-1. The data controller of each row. None for a single controller.
 
     Raises:
         ConfigError: The config does not fit the table.
@@ -71,27 +71,29 @@ def try_release(
 
     block = _to_block(table, schema, config)
     require_feasible(block)
-    if owner is not None:
-        _require_owners(block, owner, config.privacy.may_suppress(block.n))
+    if controller is not None:
+        _require_controllers(block, controller, config.privacy.may_suppress(block.n))
     row_hash = table.column(HASH).to_numpy()
     order = np.lexsort((row_hash, hash_seeded(config.seed, row_hash)))
     ordered = table.append_column(_ROW, pa.array(np.arange(len(order)))).take(pa.array(order))
     columns = [c for c in schema.released if c.role is not Role.IDENTIFIER]
     fields = [pa.field(c.id, c.released_type) for c in columns]
     output = pa.schema([*fields, pa.field(_ROW, pa.int64())])
-    owner = None if owner is None else owner[order]
-    made = release_columns(Rows(ordered.combine_chunks(), schema), config, output, owner=owner)
+    controller = None if controller is None else controller[order]
+    made = release_columns(
+        Rows(ordered.combine_chunks(), schema), config, output, controller=controller
+    )
     by_row = made.table.take(pa.array(np.argsort(made.table.column(_ROW).to_numpy())))
     rows, released = by_row.column(_ROW).to_numpy(), by_row.drop_columns([_ROW])
     sizes = _verify(released, table.take(pa.array(rows)), schema, config)
     return TrialRelease(released, rows, made.n_cells, sizes, made.losses)
 
 
-def _require_owners(block: Block, owner: Ints, max_suppressed: int) -> None:
+def _require_controllers(block: Block, controller: Ints, max_suppressed: int) -> None:
     """Raises InfeasibleError if controllers that can't hold the models have more rows than may be
-    suppressed. owner: As for `try_release`."""
-    n_rows = np.bincount(owner)
-    failing = ~block.holds(owner, len(n_rows))
+    suppressed. controller: As for `try_release`."""
+    n_rows = np.bincount(controller)
+    failing = ~block.holds(controller, len(n_rows))
     if (n_lost := int(n_rows[failing].sum())) > max_suppressed:
         raise InfeasibleError(
             [

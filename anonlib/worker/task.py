@@ -172,8 +172,8 @@ def _anonymize(table: pa.Table, task: Task) -> tuple[pa.Table, Totals]:
             block, table = to_block(table.set_column(place, BLOCK, pa.array(merged)), task)
             blocks = table.column(BLOCK).to_numpy()
     start = np.flatnonzero(np.diff(blocks, prepend=blocks[0] - 1))
-    owner = table.column(CONTROLLER).to_numpy()[start] if task.own else None
-    cells = _cells(block, start, owner, task)
+    controller = table.column(CONTROLLER).to_numpy()[start] if task.own else None
+    cells = _cells(block, start, controller, task)
     of_cells = recode_cells(table, cells, task)
     seen = ReleasedBlock(
         block,
@@ -226,7 +226,7 @@ def _merge_blocks(block: Block, blocks: Codes, units: Ints) -> Codes:
     return merged
 
 
-def _cells(block: Block, start: Ints, owner: Ints | None, task: Task) -> Cells:
+def _cells(block: Block, start: Ints, controller: Ints | None, task: Task) -> Cells:
     """The cells of some blocks.
 
     A block is bisected to `max_rows`, then split by the chain's task steps. The kernel works on
@@ -235,18 +235,18 @@ def _cells(block: Block, start: Ints, owner: Ints | None, task: Task) -> Cells:
     Args:
         block: The rows of all blocks, block after block.
         start: int64[b]. The first row of each block.
-        owner: int32[b]. The controller of each block; None if none has models of its own.
+        controller: int32[b]. The controller of each block; None if none has models of its own.
         task: The task.
     """
     kernel: Kernel = registry.build("kernel", task.kernel)
     steps = [registry.build("partitioner", spec) for spec in task.steps]
-    models = {} if owner is None else _models_by_owner(owner, task)
+    models = {} if controller is None else _models_by_controller(controller, task)
     cell_id = np.empty(block.n, np.int64)
     n_cells = 0
     for i, (first, end) in enumerate(pairwise([*start.tolist(), block.n])):
         one = part(block, slice(first, end))
-        if owner is not None:
-            one = replace(one, models=models[int(owner[i])])
+        if controller is not None:
+            one = replace(one, models=models[int(controller[i])])
         for outer in bisect(one, task.max_rows):
             fitting = _some(one, outer)
             for inner in parts(fitting, steps, task.seed):
@@ -289,10 +289,10 @@ def to_block(table: pa.Table, task: Task) -> tuple[Block, pa.Table]:
     return part(block, order), table.take(pa.array(order))
 
 
-def _models_by_owner(owner: Ints, task: Task) -> dict[int, tuple[PrivacyModel, ...]]:
+def _models_by_controller(controller: Ints, task: Task) -> dict[int, tuple[PrivacyModel, ...]]:
     """By controller: the models that its rows must hold."""
     models = {}
-    for id in np.unique(owner).tolist():
+    for id in np.unique(controller).tolist():
         specs = (*task.models, *task.own.get(id, ()))
         models[id] = build_models({repr(spec): spec for spec in specs}.values())
     return models

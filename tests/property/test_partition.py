@@ -306,13 +306,13 @@ def test_bisect_cuts_between_values_near_the_median() -> None:
 
 
 def leaf_plan(
-    numbers: Any, *, owner: Any = None, root: Any = None, steps: Any = (), **more: Any
+    numbers: Any, *, controller: Any = None, root: Any = None, steps: Any = (), **more: Any
 ) -> LeafPlan:
     """The leaves of a table of one column, all of it sampled, in blocks of 10 rows."""
     values = np.array(numbers)
     sample = Sample(replace(make_block(values[:, None]), **more), np.arange(len(values)), 1.0)
     root = np.zeros(len(values), np.int64) if root is None else np.array(root)
-    own = None if owner is None else np.array(owner)
+    own = None if controller is None else np.array(controller)
     return plan_leaves(sample, root, values, np.bincount(root), own, steps, 10, seed=0)
 
 
@@ -320,14 +320,14 @@ def test_a_frequent_tuple_has_a_leaf_of_its_own() -> None:
     """By hand: 50 of 90 rows have the value 7, more than four blocks. They are of tree 1, whose
     rows count for controller 5."""
     numbers = [*range(20, 40), *[7] * 50, *range(100, 120)]
-    planned = leaf_plan(numbers, root=[0] * 20 + [1] * 70, owner=[3, 5])
+    planned = leaf_plan(numbers, root=[0] * 20 + [1] * 70, controller=[3, 5])
     *_, own = range(len(planned.sizes))
     assert planned.heavy == {7: own}
     assert planned.leaf.tolist().count(own) == planned.sizes[own] == 50
     assert planned.leaves.heavy == (own,)
     assert planned.leaves.centers[own].tolist() == [7.0]
-    assert planned.leaves.owner[own] == 5
-    assert planned.leaves.owner[planned.leaf].tolist() == [3] * 20 + [5] * 70
+    assert planned.leaves.controller[own] == 5
+    assert planned.leaves.controller[planned.leaf].tolist() == [3] * 20 + [5] * 70
     assert planned.units is None
     whole = leaf_plan(numbers, steps=[Single()])
     assert (whole.heavy, whole.max_rows) == ({}, None)
@@ -339,7 +339,7 @@ def test_when_tasks_may_merge_leaves() -> None:
     assert planned.units is not None
     assert np.bincount(planned.units, planned.sizes).min() >= 40
     assert planned.sizes.sum() == 200
-    assert leaf_plan(numbers, owner=[0]).units is None
+    assert leaf_plan(numbers, controller=[0]).units is None
     assert leaf_plan(numbers, joint=True).units is None
     assert leaf_plan(numbers, models=(TCloseness(t=0.5, attribute="s"),)).units is None
     assert leaf_plan(numbers[:5]).units is None  # a single leaf

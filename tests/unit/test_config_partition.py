@@ -8,7 +8,7 @@ K = {"type": "k_anonymity", "k": 10}
 L = {"type": "l_diversity", "l": 2}
 
 
-def owners(column: str, **models: Any) -> dict[str, Any]:
+def controllers(column: str, **models: Any) -> dict[str, Any]:
     """A step that keeps controllers apart."""
     return {"type": "controller", "column": column, **({"models": models} if models else {})}
 
@@ -17,20 +17,20 @@ def owners(column: str, **models: Any) -> dict[str, Any]:
 WRONG: list[Mistake] = [
     ("cut_whole", {**GOOD, "partition": {"steps": ["kmeans", "single"]}}, "partition.steps.1",
      "single keeps the table whole; remove the steps that cut it"),
-    ("late_controller", {**GOOD, "partition": {"steps": ["kmeans", owners("age")]}},
+    ("late_controller", {**GOOD, "partition": {"steps": ["kmeans", controllers("age")]}},
      "partition.steps.1", "controller must be the first step"),
-    ("strange_controller", {**GOOD, "partition": {"steps": [owners("hospital")]}},
+    ("strange_controller", {**GOOD, "partition": {"steps": [controllers("hospital")]}},
      "partition.steps.0.column", "no column hospital under `attributes`"),
-    ("kept_controller", {**GOOD, "partition": {"steps": [owners("id")]}},
+    ("kept_controller", {**GOOD, "partition": {"steps": [controllers("id")]}},
      "partition.steps.0.column", "must have `role: quasi_identifier`, or `role: drop`"),
-    ("own_model", {**GOOD, "partition": {"steps": [owners("age", a=[{"type": "k_anon"}])]}},
+    ("own_model", {**GOOD, "partition": {"steps": [controllers("age", a=[{"type": "k_anon"}])]}},
      "partition.steps.0.models", "unknown privacy model 'k_anon'; did you mean k_anonymity? there"),
-    ("own_parameter", {**GOOD, "partition": {"steps": [owners("age", a=[K | {"k": 1}])]}},
+    ("own_parameter", {**GOOD, "partition": {"steps": [controllers("age", a=[K | {"k": 1}])]}},
      "partition.steps.0.models", "k_anonymity.k: must be greater"),
-    ("own_list", {**GOOD, "partition": {"steps": [owners("age", a=K)]}},
+    ("own_list", {**GOOD, "partition": {"steps": [controllers("age", a=K)]}},
      "partition.steps.0.models", "each controller has a list of privacy models"),
     ("own_attribute",
-     {**GOOD, "partition": {"steps": [owners("age", a=[L | {"attribute": "id"}])]}},
+     {**GOOD, "partition": {"steps": [controllers("age", a=[L | {"attribute": "id"}])]}},
      "partition.steps.0.models.a.0.attribute", "must be a sensitive column or the target"),
     ("costliest", {**GOOD, "privacy": {**GOOD["privacy"], "suppress": "costliest"}},
      "privacy.suppress", "needs a suppression_limit above 0"),

@@ -152,13 +152,13 @@ class TestRefusals:
         data = people()
         data.loc[9:, "hospital"] = np.where(data.index[9:] < 12, "north", "south")
         data[["age", "city"]] = [40, "Bonn"]
-        monkeypatch.setattr("anonlib.partition.settlement.Owners.demands", _demand_nothing)
+        monkeypatch.setattr("anonlib.partition.settlement.Controllers.demands", _demand_nothing)
         monkeypatch.setattr(Mdav, "cells", lambda self, block: np.zeros(block.n, np.int64))
         with pytest.raises(AuditError, match="each controller: k_anonymity k=5: 2 classes fail"):
             anonlib.anonymize(data, config(**step))
 
 
-def _demand_nothing(owners: Any, owner: Any) -> Any:
+def _demand_nothing(controllers: Any, controller: Any) -> Any:
     from anonlib.partition.repair import Demands
 
-    return Demands(((),), np.ones((len(owner), 1), np.bool_))
+    return Demands(((),), np.ones((len(controller), 1), np.bool_))

@@ -16,7 +16,7 @@ from anonlib.loss import Metric, ReleasedBlock, list_metrics
 from anonlib.loss.ncp import penalties
 from anonlib.partition.cuts import no_cuts
 from anonlib.partition.repair import deal_one_each
-from anonlib.partition.settlement import Owners
+from anonlib.partition.settlement import Controllers
 from anonlib.recode import Cells, Domain
 from anonlib.run.block_plan import BlockPlan
 from anonlib.table.block import Block, part
@@ -187,11 +187,11 @@ def test_rows_of_suppressed_controllers_have_lost_all() -> None:
     states = tuple(metric.update(seen) for metric in built)
     before = [metric.value(state) for metric, state in zip(built, states, strict=True)]
     rows = np.array([20, 5])
-    lost = Owners(np.arange(2), rows, np.array([0, -1]), np.ones((2, 1), np.bool_), ((),), {})
+    lost = Controllers(np.arange(2), rows, np.array([0, -1]), np.ones((2, 1), np.bool_), ((),), {})
     plan = BlockPlan(
         n_rows=20,
         values={},
-        owners=lost,
+        controllers=lost,
         features=(),
         cuts=no_cuts(0, 2),
         heavy={},

@@ -92,7 +92,7 @@ def test_every_model_implies_itself_and_what_is_weaker() -> None:
 
 FIRST = Promise(
     models=(KAnonymity(k=10), LDiversity(l=3, attribute="s")),
-    owners={"ab12": (KAnonymity(k=20),)},
+    controllers={"ab12": (KAnonymity(k=20),)},
     columns={"age": "quasi_identifier centroid", "s": "sensitive"},
     persons=DECLARED,
     joint=True,
@@ -104,7 +104,7 @@ STRONGER: list[dict[str, Any]] = [
     {},
     {"models": (KAnonymity(k=11), LDiversity(l=3, attribute="s"))},
     {"models": (*FIRST.models, TCloseness(t=0.1, attribute="s"))},
-    {"models": (KAnonymity(k=30), LDiversity(l=3, attribute="s")), "owners": {}},
+    {"models": (KAnonymity(k=30), LDiversity(l=3, attribute="s")), "controllers": {}},
     {"persons": "column id"},
     {"tokens": ("t1", "t2", "t3")},
     {"rules": {**FIRST.rules, "rule gate of policy own": "d2"}},
@@ -114,8 +114,8 @@ WEAKER: list[dict[str, Any]] = [
     {"models": (KAnonymity(k=2), LDiversity(l=3, attribute="s"))},
     {"models": (KAnonymity(k=10),)},
     {"models": (KAnonymity(k=10), LDiversity(l=3, attribute="t"))},
-    {"owners": {}},
-    {"owners": {"cd34": (KAnonymity(k=20),)}},
+    {"controllers": {}},
+    {"controllers": {"cd34": (KAnonymity(k=20),)}},
     {"columns": {"age": "quasi_identifier centroid", "s": "insensitive"}},
     {"columns": {"age": "quasi_identifier interval", "s": "sensitive"}},
     {"columns": {"age": "insensitive", "s": "sensitive"}},
@@ -341,7 +341,7 @@ def test_controllers_are_promised_their_own_models() -> None:
     models = {"north": [{"type": "k_anonymity", "k": 30}]}
     steps = [{"type": "controller", "column": "place", "models": models}, {"type": "kmeans"}]
     found = promise_of(attributes={"place": {"role": "drop"}}, partition={"steps": steps})
-    assert found.owners == {sha256(b"north").hexdigest(): (KAnonymity(k=30),)}
+    assert found.controllers == {sha256(b"north").hexdigest(): (KAnonymity(k=30),)}
 
 
 @pytest.mark.parametrize(

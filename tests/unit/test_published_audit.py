@@ -20,7 +20,7 @@ from anonlib.run.published_audit import PublishedAudit, find_published_audit
 ROOT, RECORDS = "file:/out/people", "file:/out/people.private"
 PROMISE = Promise(
     models=(KAnonymity(k=3), LDiversity(l=2, attribute="ill")),
-    owners={},
+    controllers={},
     columns={"age": "quasi_identifier centroid", "ill": "sensitive"},
     persons=DECLARED,
     joint=False,

@@ -10,7 +10,7 @@ import pytest
 from anonlib.arrays import Bools
 from anonlib.errors import InfeasibleError
 from anonlib.partition.repair import BlockCounts
-from anonlib.partition.settlement import Owners, merge_owners, suppress_owners
+from anonlib.partition.settlement import Controllers, merge_controllers, suppress_controllers
 from anonlib.privacy import Reference, SparseCounts
 from anonlib.privacy.k_anonymity import KAnonymity
 from anonlib.table.encoding import Values
@@ -35,33 +35,39 @@ def values_of(rows: Sequence[Sequence[str | None]]) -> Values:
     return Values(pa.array(there), Reference(counts, every.count(None), levels))
 
 
-def owners_of(sizes: Sequence[int], ks: Sequence[int], asked: Bools | None = None) -> Owners:
+def controllers_of(
+    sizes: Sequence[int], ks: Sequence[int], asked: Bools | None = None
+) -> Controllers:
     """Controllers of so many rows. ks: The k of each set of models."""
     n = len(sizes)
     must_hold = np.ones((n, len(ks)), np.bool_) if asked is None else asked
     models = tuple((KAnonymity(k=k),) for k in ks)
-    return Owners(np.arange(n), np.array(sizes), np.arange(n), must_hold, models, {})
+    return Controllers(np.arange(n), np.array(sizes), np.arange(n), must_hold, models, {})
 
 
-def count_rows(owners: Owners) -> BlockCounts:
-    return BlockCounts(owners.n_rows, owners.n_rows, {}, shared=False)
+def count_rows(controllers: Controllers) -> BlockCounts:
+    return BlockCounts(controllers.n_rows, controllers.n_rows, {}, shared=False)
 
 
 @pytest.mark.parametrize("shared", [False, True])
 def test_kept_controllers_are_compared_with_what_they_have(*, shared: bool) -> None:
     """Not with values of suppressed rows; where persons may be at several controllers, all stay."""
-    owners = replace(owners_of([len(some) for some in ROWS], [4]), values={"s": values_of(ROWS)})
+    controllers = replace(
+        controllers_of([len(some) for some in ROWS], [4]), values={"s": values_of(ROWS)}
+    )
 
-    def count(owners: Owners) -> BlockCounts:
-        numbers = {value: i for i, value in enumerate(owners.values["s"].categories.to_pylist())}
-        kept = np.flatnonzero(owners.owner >= 0).tolist()
+    def count(controllers: Controllers) -> BlockCounts:
+        numbers = {
+            value: i for i, value in enumerate(controllers.values["s"].categories.to_pylist())
+        }
+        kept = np.flatnonzero(controllers.head >= 0).tolist()
         found = {(o, v): ROWS[o].count(v) for o in kept for v in numbers if v in ROWS[o]}
         cell, value = np.array([(o, numbers[v]) for o, v in found]).T
         counted = SparseCounts(cell, value, np.array([*found.values()]))
-        return BlockCounts(owners.n_rows, owners.n_rows, {}, shared, {"s": counted})
+        return BlockCounts(controllers.n_rows, controllers.n_rows, {}, shared, {"s": counted})
 
-    left = suppress_owners(owners, count, 4, 13)
-    assert left.owner.tolist() == [0, -1, 2, -1]
+    left = suppress_controllers(controllers, count, 4, 13)
+    assert left.head.tolist() == [0, -1, 2, -1]
     assert left.kept_rows.tolist() == [4, 0, 5]
     found, expected = left.values["s"], values_of(ROWS if shared else (ROWS[0], ROWS[2]))
     assert found.categories.to_pylist() == expected.categories.to_pylist()
@@ -69,43 +75,46 @@ def test_kept_controllers_are_compared_with_what_they_have(*, shared: bool) -> N
     for ours, theirs in zip(*map(astuple, (found.reference, expected.reference)), strict=True):
         np.testing.assert_array_equal(ours, theirs)
     without = replace(values_of(ROWS), reference=replace(values_of(ROWS).reference, levels=None))
-    flat = suppress_owners(replace(owners, values={"s": without}), count, 4, 13)
+    flat = suppress_controllers(replace(controllers, values={"s": without}), count, 4, 13)
     assert flat.values["s"].reference.levels is None
 
 
 def test_no_more_rows_are_suppressed_than_may_be() -> None:
-    owners = owners_of([9, 2, 1], [3])
-    assert suppress_owners(owners, count_rows, 3, 12).owner.tolist() == [0, -1, -1]
+    controllers = controllers_of([9, 2, 1], [3])
+    assert suppress_controllers(controllers, count_rows, 3, 12).head.tolist() == [0, -1, -1]
     with pytest.raises(InfeasibleError, match="2 of 3 controllers, with 3 of 12 rows"):
-        suppress_owners(owners, count_rows, 2, 12)
+        suppress_controllers(controllers, count_rows, 2, 12)
     with pytest.raises(InfeasibleError, match="2 of 2 controllers, with 3 of 3 rows"):
-        suppress_owners(owners_of([1, 2], [3]), count_rows, 3, 3)
-    assert suppress_owners(owners_of([3, 4], [3]), count_rows, 0, 7).owner.tolist() == [0, 1]
+        suppress_controllers(controllers_of([1, 2], [3]), count_rows, 3, 3)
+    assert suppress_controllers(controllers_of([3, 4], [3]), count_rows, 0, 7).head.tolist() == [
+        0,
+        1,
+    ]
 
 
 def test_models_of_their_own() -> None:
     """A merged controller asks for those of all its members."""
     asked = np.array([[1, 0, 0], [1, 1, 0], [1, 1, 1], [1, 1, 0]], np.bool_)
-    owners = owners_of([5, 9, 9, 9], [2, 4, 6], asked)
+    controllers = controllers_of([5, 9, 9, 9], [2, 4, 6], asked)
     four, both = (KAnonymity(k=4),), (KAnonymity(k=4), KAnonymity(k=6))
-    assert owners.own == {1: four, 2: both, 3: four}
-    assert owners.with_own_models() == [((1, 3), four), ((2,), both)]
-    assert owners.demands(np.array([0, 2])).must_hold.tolist() == asked[[0, 2]].tolist()
-    merged = replace(owners, owner=np.array([0, 1, 1, -1]))
+    assert controllers.own == {1: four, 2: both, 3: four}
+    assert controllers.with_own_models() == [((1, 3), four), ((2,), both)]
+    assert controllers.demands(np.array([0, 2])).must_hold.tolist() == asked[[0, 2]].tolist()
+    merged = replace(controllers, head=np.array([0, 1, 1, -1]))
     assert merged.own == {1: four}
     assert merged.to_dict() == {"n": 4, "n_suppressed": 1, "n_merged": 1}
 
 
 def test_failing_controllers_join_the_nearest() -> None:
     asked = np.array([[1, 0], [1, 1], [1, 0], [1, 0]], np.bool_)
-    owners = owners_of([9, 3, 5, 4], [3, 4], asked)
+    controllers = controllers_of([9, 3, 5, 4], [3, 4], asked)
     centers = np.array([[0.0], [5.0], [6.0], [20.0]])
-    merged = merge_owners(owners, count_rows(owners), centers)
-    assert merged.owner.tolist() == [0, 1, 1, 3]
+    merged = merge_controllers(controllers, count_rows(controllers), centers)
+    assert merged.head.tolist() == [0, 1, 1, 3]
     assert merged.kept_rows.tolist() == [9, 8, 0, 4]
     assert merged.own == {1: (KAnonymity(k=4),)}
-    large = owners_of([9, 3, 5, 4], [3, 50], asked)
+    large = controllers_of([9, 3, 5, 4], [3, 50], asked)
     with pytest.raises(InfeasibleError, match="all controllers together don't hold"):
-        merge_owners(large, count_rows(large), centers)
+        merge_controllers(large, count_rows(large), centers)
     shared = replace(count_rows(large), shared=True)  # what it counts may be too few
-    assert merge_owners(large, shared, centers).owner.tolist() == [0, 0, 0, 0]
+    assert merge_controllers(large, shared, centers).head.tolist() == [0, 0, 0, 0]

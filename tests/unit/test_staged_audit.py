@@ -290,8 +290,8 @@ class Staged:
     def select(self, *columns: Any) -> Any:
         return Staged(*self.gone) if "controller" in columns else tuple(columns)
 
-    def where(self, owners: tuple[int, ...]) -> Any:
-        return SimpleNamespace(isEmpty=lambda: set(owners) <= set(self.gone))
+    def where(self, controllers: tuple[int, ...]) -> Any:
+        return SimpleNamespace(isEmpty=lambda: set(controllers) <= set(self.gone))
 
 
 SCHEMA = Schema(
@@ -318,7 +318,7 @@ def no_columns(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_staged_rows_are_audited_under_their_names(
     monkeypatch: pytest.MonkeyPatch, no_columns: None
 ) -> None:
-    plan: Any = SimpleNamespace(owners=None)
+    plan: Any = SimpleNamespace(controllers=None)
     for schema, columns in (
         (SCHEMA, ("c0 as age",)),
         (replace(SCHEMA, unit=("c1",)), ("c0 as age", staged_audit.TOKEN)),
@@ -338,7 +338,7 @@ def test_files_are_audited_apart(
     monkeypatch: pytest.MonkeyPatch, no_columns: None, fails: bool
 ) -> None:
     """By the table's models. How rows were dealt to files is chance: only failures are told."""
-    plan: Any = SimpleNamespace(owners=None)
+    plan: Any = SimpleNamespace(controllers=None)
     asked: list[Any] = []
     of_table, of_files = report(9), report(9, BAD) if fails else report(9)
 
@@ -359,7 +359,7 @@ def test_files_are_audited_apart(
 def test_controllers_are_audited_apart(monkeypatch: pytest.MonkeyPatch, no_columns: None) -> None:
     """All of them by the table's models, and some by their own as well, if they have rows left."""
     own = [((1, 2), (KAnonymity(k=9),)), ((3,), (KAnonymity(k=8),))]
-    plan: Any = SimpleNamespace(owners=SimpleNamespace(with_own_models=lambda: own))
+    plan: Any = SimpleNamespace(controllers=SimpleNamespace(with_own_models=lambda: own))
     asked = audited(monkeypatch, report(9, BAD))
     staged: Any = Staged(3)
     found = staged_audit.audit_staged(staged, SPEC, SCHEMA, plan, None, None)

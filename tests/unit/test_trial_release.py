@@ -116,17 +116,19 @@ def test_blocks_that_cannot_hold_the_models_are_joined() -> None:
     assert len(found.rows) == 400
 
 
-def test_owners_share_no_cell() -> None:
+def test_controllers_share_no_cell() -> None:
     data, chosen = frame(), config()
     data["wage"] = 1.0
     data["city"] = "a"
-    owner = np.arange(80) % 3
-    found = try_release(*as_source(data, chosen), chosen, owner)
-    alone = [anonlib.cells(data["age"].to_numpy(float)[owner == i][:, None], k=4) for i in range(3)]
+    controller = np.arange(80) % 3
+    found = try_release(*as_source(data, chosen), chosen, controller)
+    alone = [
+        anonlib.cells(data["age"].to_numpy(float)[controller == i][:, None], k=4) for i in range(3)
+    ]
     ages = data["age"].to_numpy(float)
     for i, cell in enumerate(alone):
-        mine = pd.Series(ages[owner == i]).groupby(cell).transform("mean").to_numpy()
-        theirs = found.released.column("c0").to_numpy()[owner == i]
+        mine = pd.Series(ages[controller == i]).groupby(cell).transform("mean").to_numpy()
+        theirs = found.released.column("c0").to_numpy()[controller == i]
         # Sorted, since equal ages may be in either of two cells.
         assert np.sort(theirs) == pytest.approx(np.sort(mine))
 
@@ -165,11 +167,11 @@ def test_the_rows_of_a_release(diverse: dict[str, Any], by_city: bool) -> None:
     assert made.num_rows == (1497 if by_city else 1500)
 
     order = pa.array(np.random.default_rng(1).permutation(1500))
-    table, owner = rows.table.take(order), None
+    table, controller = rows.table.take(order), None
     if by_city:
         hashes = hash_values(table.column("c2").combine_chunks())
-        owner = np.unique(hashes, return_inverse=True)[1]
-    found = try_release(table, rows.schema, in_blocks(diverse, steps), owner)
+        controller = np.unique(hashes, return_inverse=True)[1]
+    found = try_release(table, rows.schema, in_blocks(diverse, steps), controller)
     ids = found.released.column_names
     assert Counter(map(repr, found.released.to_pylist())) == Counter(
         map(repr, made.select(ids).to_pylist())
@@ -178,13 +180,13 @@ def test_the_rows_of_a_release(diverse: dict[str, Any], by_city: bool) -> None:
     assert found.released.column("c3").to_pylist() == same.to_pylist()
 
 
-def test_owners_that_can_not_hold_the_models() -> None:
-    data, owner = frame(), np.minimum(np.arange(80), 2)
+def test_controllers_that_can_not_hold_the_models() -> None:
+    data, controller = frame(), np.minimum(np.arange(80), 2)
     with pytest.raises(InfeasibleError, match=r"controllers: 2 of 3, with 2 of 80 rows, can't"):
-        try_release(*as_source(data, config()), config(), owner)
+        try_release(*as_source(data, config()), config(), controller)
     models = [{"type": "k_anonymity", "k": 4}]
     chosen = config(privacy={"models": models, "suppression_limit": 0.03})
-    found = try_release(*as_source(data, chosen), chosen, owner)
+    found = try_release(*as_source(data, chosen), chosen, controller)
     assert found.rows.tolist() == [*range(2, 80)]
 
 

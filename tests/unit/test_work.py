@@ -208,8 +208,8 @@ def test_blocks_of_one_task_are_anonymized_apart(max_rows: int, restores: bool) 
 def test_each_block_holds_the_models_of_its_controller() -> None:
     """A kernel that knows only the block's own models: none of another block is asked."""
     source = with_blocks(table(60), [0] * 20 + [1] * 20 + [2] * 20)
-    owner = pa.array([7] * 20 + [8] * 20 + [7] * 20, pa.int32())
-    source = source.append_column(CONTROLLER, owner)
+    controller = pa.array([7] * 20 + [8] * 20 + [7] * 20, pa.int32())
+    source = source.append_column(CONTROLLER, controller)
     own = {8: ({"type": "k_anonymity", "k": 11},)}
     made = task(source, own=own, kernel={"type": "strongest"})
     assert anonymize_blocks(source, made)[1].n_cells == 20 // K + 1 + 20 // K

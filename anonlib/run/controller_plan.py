@@ -8,28 +8,28 @@ from pyspark.sql import functions as F
 
 from anonlib.config.model import Attribute, PartitionSection
 from anonlib.errors import ConfigError
-from anonlib.local.controllers import find_owner_centers, make_owners
+from anonlib.local.controllers import find_controller_centers, make_controllers
 from anonlib.local.refusals import MAX_CONTROLLERS, refuse_absent, refuse_controllers
 from anonlib.partition.controller import Controller
 from anonlib.partition.repair import BlockCounts
-from anonlib.partition.settlement import Owners, merge_owners, suppress_owners
+from anonlib.partition.settlement import Controllers, merge_controllers, suppress_controllers
 from anonlib.privacy import PrivacyModel, build_models
 from anonlib.run.leaves import count_leaves, exact_values
 from anonlib.run.scan import Scan
 from anonlib.spark.constants import at, look_up
-from anonlib.table.columns import CONTROLLER, OWNER
+from anonlib.table.columns import CONTROLLER, CONTROLLER_HASH
 from anonlib.table.schema import Schema
 from anonlib.worker.task import Task
 
 
-def number_rows(schema: Schema, owners: Owners) -> Column:
+def number_rows(schema: Schema, controllers: Controllers) -> Column:
     """The controller of a row: 0..c-1; -1 for a value that was not there."""
     assert schema.controller is not None
-    places = np.arange(len(owners.hashes))
-    return look_up(F.xxhash64(F.col(schema.controller)), owners.hashes, places, -1)
+    places = np.arange(len(controllers.hashes))
+    return look_up(F.xxhash64(F.col(schema.controller)), controllers.hashes, places, -1)
 
 
-def resolve_owners(
+def resolve_controllers(
     rows: DataFrame,
     schema: Schema,
     scan: Scan,
@@ -37,7 +37,7 @@ def resolve_owners(
     attributes: Mapping[str, Attribute],
     max_suppressed: int,
     task: Task,
-) -> Owners | None:
+) -> Controllers | None:
     """Decides which controllers of a table are kept, merged or suppressed.
 
     At most `max_suppressed` rows are suppressed. None if the config has no controllers.
@@ -50,44 +50,50 @@ def resolve_owners(
     step = partition.controller
     if step is None:
         return None
-    all_owners = _find_owners(rows, schema, scan, attributes, step, build_models(task.models))
+    all_controllers = _find_controllers(
+        rows, schema, scan, attributes, step, build_models(task.models)
+    )
 
-    def count(owners: Owners) -> BlockCounts:
-        return _counts(rows, schema, task.missing_tokens, owners)
+    def count(controllers: Controllers) -> BlockCounts:
+        return _counts(rows, schema, task.missing_tokens, controllers)
 
     if step.merge:
-        owner = np.searchsorted(all_owners.hashes, scan.sample.column(OWNER).to_numpy())
-        n_owners = len(all_owners.owner)
-        centers = find_owner_centers(scan.sample, scan.encodings, owner, n_owners)
-        return merge_owners(all_owners, count(all_owners), centers)
-    return suppress_owners(all_owners, count, max_suppressed, scan.n_rows)
+        controller = np.searchsorted(
+            all_controllers.hashes, scan.sample.column(CONTROLLER_HASH).to_numpy()
+        )
+        n_controllers = len(all_controllers.head)
+        centers = find_controller_centers(scan.sample, scan.encodings, controller, n_controllers)
+        return merge_controllers(all_controllers, count(all_controllers), centers)
+    return suppress_controllers(all_controllers, count, max_suppressed, scan.n_rows)
 
 
 def _counts(
-    rows: DataFrame, schema: Schema, missing_tokens: tuple[str, ...], owners: Owners
+    rows: DataFrame, schema: Schema, missing_tokens: tuple[str, ...], controllers: Controllers
 ) -> BlockCounts:
     """The counts of the kept controllers. They are exact where the sketches do not suffice."""
-    models = tuple(model for models in owners.sets for model in models)
-    number = at(owners.owner, number_rows(schema, owners))
+    models = tuple(model for models in controllers.sets for model in models)
+    number = at(controllers.head, number_rows(schema, controllers))
     kept = rows.withColumn(CONTROLLER, number).where(F.col(CONTROLLER) >= 0)
-    n = len(owners.hashes)
-    counts = count_leaves(kept, schema, owners.values, models, missing_tokens, n, by=CONTROLLER)
-    if not owners.demands(np.arange(n)).holds(counts)[owners.owner >= 0].all():
+    n = len(controllers.hashes)
+    counts = count_leaves(
+        kept, schema, controllers.values, models, missing_tokens, n, by=CONTROLLER
+    )
+    if not controllers.demands(np.arange(n)).holds(counts)[controllers.head >= 0].all():
         counts = exact_values(kept, schema, models, missing_tokens, counts, by=CONTROLLER)
     return counts
 
 
-def _find_owners(
+def _find_controllers(
     rows: DataFrame,
     schema: Schema,
     scan: Scan,
     attributes: Mapping[str, Attribute],
     step: Controller,
     models: tuple[PrivacyModel, ...],
-) -> Owners:
+) -> Controllers:
     assert schema.controller is not None
     rows_of = list_controllers(rows, schema, step)
-    return make_owners(
+    return make_controllers(
         step,
         np.array([row["h"] for row in rows_of], np.int64),
         [row["value"] for row in rows_of],
