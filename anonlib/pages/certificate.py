@@ -18,7 +18,7 @@ from anonlib.pages.front import (
     is_batch,
     was_attacked,
 )
-from anonlib.pages.release import count_states, find_name
+from anonlib.pages.release import count_states, describe_released, find_name
 from anonlib.pages.secrecy import find_k, has_few, tells_few, withhold
 from anonlib.pages.specs import (
     ATTACKS,
@@ -97,7 +97,9 @@ def list_sections(
         record_sha256: SHA-256 of its file, in hex.
     """
     loss = f"loss{OF_BATCH if is_batch(record) else ''}"
-    columns = _section("Columns", "column", _columns(record), ("column", "role", "technique", loss))
+    columns = _section(
+        "Columns", "column", _columns(record), ("column", "role", "released as", loss)
+    )
     wide = len(columns.lines) > MAX_COLUMNS
     roles = [line.cells[1] for line in columns.lines]
     counted = [(role, count_noun(roles.count(role), "column")) for role in dict.fromkeys(roles)]
@@ -203,17 +205,7 @@ def _columns(record: Record) -> Iterator[Row]:
         found = [(metric, of[name]) for metric, of in losses.items() if name in of]
         loss = f"{found[0][0]} {number(found[0][1])}" if found else "–"
         loss = "withheld" if has_few(record) and "recoder" in column else loss
-        yield name, spoken(column["role"]), describe_technique(column), loss
-
-
-def describe_technique(column: Record) -> str:
-    """How a column is released."""
-    if "recoder" in column:
-        along = ", along its hierarchy" if column.get("hierarchy") else ""
-        return f"generalized by {column['recoder']}{along}"
-    if not is_released(column):
-        return "removed"
-    return "keyed pseudonym" if column.get("pseudonym") else "as it is"
+        yield name, spoken(column["role"]), describe_released(column), loss
 
 
 def _verdicts(record: Record) -> Iterator[Row]:

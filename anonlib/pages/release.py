@@ -464,7 +464,7 @@ def describe_released(column: Record) -> str:
         return f"{spell_label(column['recoder'])}{along}"
     if not is_released(column):
         return "dropped"
-    return "pseudonym" if column.get("pseudonym") else "as it is"
+    return "keyed pseudonym" if column.get("pseudonym") else "as it is"
 
 
 def _timings(record: Record, evaluation: Record) -> Table | None:

@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from anonlib.arrays import Floats, Ints
+from anonlib.measure.agreement import agreement
 from anonlib.measure.features import Features, Sparse, fit
 from anonlib.sweeps.settings import Cluster
 from anonlib.sweeps.trial_release import TrialRelease
@@ -35,8 +36,6 @@ def compare_clusters(
         agree little, a release can't do better. All are None without columns, or with fewer rows
         than clusters.
     """
-    from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
-
     names = [f"{prefix}{name}" for prefix in ("", "raw_") for name in ("ari", "nmi")]
     if not columns or len(release.rows) < cluster.clusters:
         return dict.fromkeys(names)
@@ -54,12 +53,18 @@ def compare_clusters(
         "": _clusters(released, cluster, 2 * seed),
         "raw_": _clusters(original, cluster, 2 * seed + 1),
     }
-    scores = {"ari": adjusted_rand_score, "nmi": normalized_mutual_info_score}
     return {
-        f"{prefix}{name}": float(score(found, other))
+        f"{prefix}{name}": score
         for prefix, other in pairs.items()
-        for name, score in scores.items()
+        for name, score in agreement(_count_pairs(found, other, cluster))._asdict().items()
     }
+
+
+def _count_pairs(first: Ints, second: Ints, cluster: Cluster) -> Ints:
+    """int64[a, b]. The rows in each pair of a cluster of both clusterings."""
+    n = cluster.clusters
+    counts: Ints = np.bincount(first * n + second, minlength=n * n).reshape(n, n)
+    return counts
 
 
 def _to_codes(features: Features, matrix: Sparse, like: Sparse) -> Floats:

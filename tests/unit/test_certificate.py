@@ -102,8 +102,8 @@ def test_the_first_pages() -> None:
     assert not any("without a person" in name for name in data)
     assert (data["rows"], data["rows of the smallest class"]) == ("30,000", "10")
     columns = texts(found, "Columns")
-    assert columns["name"] == "identifier | removed | –"
-    assert columns["age"].startswith("quasi identifier | generalized by interval | mse 0.021")
+    assert columns["name"] == "identifier | dropped | –"
+    assert columns["age"].startswith("quasi identifier | interval | mse 0.021")
     assert columns["city"] == "insensitive | as it is | –"
     verdicts = texts(found, "Verdicts")
     assert verdicts["ours: what we ask"].startswith("1 kept, 1 for a person to confirm")
