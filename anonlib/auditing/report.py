@@ -1,5 +1,6 @@
 """The input and the result of an audit. They hold counts and names, never a released value."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
@@ -19,6 +20,10 @@ Insensitive = Literal["none", "checked", "acknowledged", "not checked"]
 #: Classes of more rows than this are counted together from one power of two to the next, under the
 #: least size among them, so that few different sizes remain.
 EXACT_SIZES = 1024
+#: The parts of a table that verdicts judge apart: their labels begin so.
+EACH_FILE, EACH_CONTROLLER = "each file", "each controller"
+_OWN = "with its own models", "with their own models"
+_SCOPE = re.compile(rf"({EACH_FILE}|{EACH_CONTROLLER}|[\d,]+ controllers? (?:{'|'.join(_OWN)})): ")
 #: The chance to be found that regulators allow at most (EMA 0070, Health Canada).
 THRESHOLD = 0.09
 #: The names of the figures of `value_risk`, in words.
@@ -213,7 +218,7 @@ class AuditReport:
     def smallest_class(self) -> int | None:
         """The fewest persons of any class, or a number that none is below; None if no verdict on
         k-anonymity tells it."""
-        counts = [v for v in self.verdicts if v.model.rpartition(": ")[2].startswith("k_anonymity")]
+        counts = [v for v in self.verdicts if split_label(v.model)[1].startswith("k_anonymity")]
         proved = [v.required if v.value is None and v.holds else v.value for v in counts]
         known = [int(value) for value in proved if value is not None]
         return min(known) if known and len(known) == len(counts) else None
@@ -268,6 +273,19 @@ class AuditReport:
 def count_failing(n: int) -> str:
     """`1 class fails`, `4 classes fail`."""
     return count_noun(n, "class fails", "classes fail")
+
+
+def name_controllers(n: int) -> str:
+    """How labels of verdicts name n controllers that must hold the same models of their own."""
+    return count_noun(n, f"controller {_OWN[0]}", f"controllers {_OWN[1]}")
+
+
+def split_label(label: str) -> tuple[str, str]:
+    """The parts of the table that a verdict judged, empty for the whole table; and the model. In
+    this order they are in its label, but models first name their type, so names of columns, which
+    can be any text, are no such parts."""
+    found = _SCOPE.match(label)
+    return (found[1], label[found.end() :]) if found else ("", label)
 
 
 def list_worst(verdict: Verdict) -> str:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from anonlib.auditing.report import AuditReport, AuditSpec
+from anonlib.auditing.report import EACH_CONTROLLER, AuditReport, AuditSpec, name_controllers
 from anonlib.config.model import Config
 from anonlib.config.resolve import with_names
 from anonlib.errors import AuditError, InfeasibleError
@@ -78,12 +78,11 @@ def _audit_controllers(
 
     private = (*spec.private, CONTROLLER)
     apart = replace(spec, apart=CONTROLLER, private=private, acknowledge_unique=True)
-    report = report.and_("each controller", audit_in_memory(table, apart))
+    report = report.and_(EACH_CONTROLLER, audit_in_memory(table, apart))
     there = {*pc.unique(table.column(CONTROLLER)).to_pylist()}
     for numbers, models in controllers.with_own_models():
         if there & {*numbers}:  # else all suppressed
             own = (*spec.models, *with_names(models, schema))
-            label = f"{len(numbers)} controllers with their own models"
             its = audit_in_memory(table, replace(apart, only=numbers, models=own))
-            report = report.and_(label, its)
+            report = report.and_(name_controllers(len(numbers)), its)
     return report

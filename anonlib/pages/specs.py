@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Any, TypeAlias
 
+from anonlib.auditing.report import split_label
+
 #: The private record of a run, or a part of it.
 Record: TypeAlias = Mapping[str, Any]
 #: The three risks of WP216, each the type of a measure that attacks the release.
@@ -201,7 +203,7 @@ def _spec_of_recoder(column: Record) -> Record:
 
 def _read_label(label: str) -> dict[str, Any]:
     """A plug-in from its label, such as `each file: l_diversity l=2 attribute=occ`."""
-    name, *parameters = re.split(r" (?=\w+=)", label)
-    within, _, type = name.rpartition(": ")
+    within, model = split_label(label)
+    type, *parameters = re.split(r" (?=\w+=)", model)
     own = {name: value for name, _, value in (each.partition("=") for each in parameters)}
     return {"type": type, **own, **({"within": within} if within else {})}

@@ -11,6 +11,7 @@ from typing import Any, Literal, TypeAlias
 
 from anonlib import registry
 from anonlib.auditing import AuditReport, AuditSpec, Verdict
+from anonlib.auditing.report import split_label
 from anonlib.local.table_digest import Digest
 from anonlib.pages.certificate import OF_BATCH, describe_chances, describe_verdict
 from anonlib.pages.front import UNTIL
@@ -137,7 +138,7 @@ def _compare_audit(facts: Facts, testimony: Testimony) -> tuple[dict[str, Any], 
     signed = [
         cells[0]
         for line, cells in facts.lines().items()
-        if line.startswith("verdict-") and cells[0].split(" ")[0] in types
+        if line.startswith("verdict-") and split_label(cells[0])[1].split(" ")[0] in types
     ]
     for label in sorted({*map(printable, labels)} ^ {*signed}):
         text = "is not in the manifest" if label in signed else "is not on the certificate"

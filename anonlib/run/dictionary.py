@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from anonlib import registry
+from anonlib.auditing.report import split_label
 from anonlib.config.listing import first_paragraph
 from anonlib.text import printable
 
@@ -195,7 +196,7 @@ def _count_leaves(parents: list[int]) -> list[int]:
 def _describe_models(verdicts: list[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
     known = registry.plugins("privacy model")
     for verdict in verdicts:
-        plugin = known.get(re.split(r"[^a-z_]", verdict["model"])[0])
+        plugin = known.get(re.split(r"[^a-z_]", split_label(verdict["model"])[1])[0])
         letter = _LETTERS.get("" if plugin is None else plugin.type, "")
         yield verdict["model"], "" if plugin is None else f"{_explain(plugin)} {letter}".strip()
 

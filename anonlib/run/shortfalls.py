@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from anonlib import registry
+from anonlib.auditing.report import split_label
 from anonlib.auditing.verdicts import JOINT
 from anonlib.config.model import Config
 from anonlib.config.resolve import bind_models
@@ -79,7 +80,7 @@ def _find_models(config: Config, labels: list[str]) -> Iterator[str]:
     own = bind_models(config.privacy.models, config.attributes)
     same = {registry.build("audit", registry.spec(model)).label for model in own}
     # Those of controllers and of files can't be counted in the table: the report says so.
-    for label in (each for each in labels if not each.startswith("each ")):
+    for label in (each for each in labels if not split_label(each)[0]):
         joint = label.endswith(JOINT)
         name = label.removesuffix(JOINT)
         model = _read_label(name)

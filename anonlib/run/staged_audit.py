@@ -10,6 +10,7 @@ from pyspark.sql import functions as F
 
 from anonlib import auditing
 from anonlib.auditing import AuditReport, AuditSpec, by_parts, join_reports
+from anonlib.auditing.report import EACH_CONTROLLER, EACH_FILE, name_controllers
 from anonlib.config.model import Config, PrivacySection
 from anonlib.config.policies.judgement import RuleVerdict, require_rules
 from anonlib.config.resolve import with_names
@@ -62,19 +63,20 @@ def audit_staged(
     part_reports = dict(zip(parts, of_parts, strict=True))
     # How rows were dealt to files is chance: figures of files are told only if they fail.
     if by_file is not None and not part_reports[FILE].passed:
-        report = report.and_("each file", part_reports[FILE])
+        report = report.and_(EACH_FILE, part_reports[FILE])
     if plan.controllers is None:
         return report
-    report = report.and_("each controller", part_reports[CONTROLLER])
+    report = report.and_(EACH_CONTROLLER, part_reports[CONTROLLER])
     frame = staged_rows.select(*columns, CONTROLLER)
     apart = replace(spec, apart=CONTROLLER, private=(CONTROLLER,), acknowledge_unique=True)
     for controllers, models in plan.controllers.with_own_models():
         own_spec = replace(
             apart, only=controllers, models=(*spec.models, *with_names(models, schema))
         )
-        label = f"{len(controllers)} controllers with their own models"
         if not frame.where(F.col(CONTROLLER).isin(*controllers)).isEmpty():  # else all suppressed
-            report = report.and_(label, auditing.audit_table(frame, own_spec, table))
+            report = report.and_(
+                name_controllers(len(controllers)), auditing.audit_table(frame, own_spec, table)
+            )
     return report
 
 

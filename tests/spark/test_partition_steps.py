@@ -101,13 +101,14 @@ def test_a_controller_with_models_of_its_own(spark: SparkSession, tmp_path: Path
     given = settings(tmp_path, attributes=attributes, partition=controller(models=own))
     result = anonlib.release(anonlib.parse(given), dataframe=frame)
     assert result.audit is not None
-    assert "1 controllers with their own models: k_anonymity k=40" in [
+    assert "1 controller with its own models: k_anonymity k=40" in [
         verdict.model for verdict in result.audit.verdicts
     ]
     alone = pipeline.audit_delta(str(tmp_path / "table"), anonlib.parse(given))
     assert alone.passed
     assert [v.model for v in alone.verdicts if "own models" in v.model] == []
     assert "each data controller" in alone.notes[0]
+    assert alone.shortfalls == ()
     table = spark.read.format("delta").load(str(tmp_path / "table"))
     classes = table.groupBy("hospital", "age", "town").count().groupBy("hospital")
     smallest = {r[0]: r[1] for r in classes.agg(F.min("count")).collect()}

@@ -11,13 +11,16 @@ import pytest
 
 import anonlib
 from anonlib.auditing import audit_in_memory
+from anonlib.auditing.report import name_controllers, split_label
 from anonlib.local.table_digest import digest_in_memory
 from anonlib.pages.certificate import describe_audit
 from anonlib.pages.seal import Certificate, Facts, open_seal, seal_record
 from anonlib.pages.words import number
 from anonlib.run import confirmation
-from anonlib.run.confirmation import _is_same, confirm_lines
+from anonlib.run.confirmation import LineVerdict, _is_same, confirm_lines
 from tests.unit.test_anonymize import people, released
+from tests.unit.test_controllers_in_memory import config as of_controllers
+from tests.unit.test_controllers_in_memory import people as hospitals
 
 LARGEST, MEAN = (f"{which} chance to be found by class size" for which in ("largest", "mean"))
 
@@ -35,8 +38,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[pa.Table, dict[str, 
     return table, record
 
 
-def tell_states(table: pa.Table, facts: Facts, manifest: dict[str, Any]) -> dict[str, str]:
-    """By first text of a line: the state of the first line with it."""
+def confirm(table: pa.Table, facts: Facts, manifest: dict[str, Any]) -> tuple[LineVerdict, ...]:
     testimony = confirmation.Testimony(
         columns=tuple(table.column_names),
         lists=frozenset(),
@@ -44,8 +46,38 @@ def tell_states(table: pa.Table, facts: Facts, manifest: dict[str, Any]) -> dict
         manifest=manifest,
         count=partial(audit_in_memory, table),
     )
-    lines = confirm_lines(Certificate(facts.page(), facts, None), testimony)
-    return {line.name: line.state for line in reversed(lines)}
+    return confirm_lines(Certificate(facts.page(), facts, None), testimony)
+
+
+def tell_states(table: pa.Table, facts: Facts, manifest: dict[str, Any]) -> dict[str, str]:
+    """By first text of a line: the state of the first line with it."""
+    return {line.name: line.state for line in reversed(confirm(table, facts, manifest))}
+
+
+def contradicted(table: pa.Table, facts: Facts, manifest: dict[str, Any]) -> set[str]:
+    """The first texts of lines that are contradicted."""
+    lines = confirm(table, facts, manifest)
+    return {line.name for line in lines if line.state == "contradicted"}
+
+
+def test_verdicts_on_parts_of_a_table_are_on_the_certificate(tmp_path: Path) -> None:
+    """Those of files, controllers, and controllers with models of their own."""
+    models = {"south": [{"type": "k_anonymity", "k": 30}]}
+    release = anonlib.anonymize(hospitals(), of_controllers(released=True, models=models))
+    release.save_record(tmp_path / "record.json")
+    table = pa.Table.from_pandas(release.table, preserve_index=False)
+    facts = seal_record((tmp_path / "record.json").read_text())
+    manifest = make_manifest(release.record)
+    labels = [verdict["model"] for verdict in manifest["verdicts"]]
+    assert {split_label(label)[0] for label in labels} == {
+        "",
+        "each controller",
+        "1 controller with its own models",
+    }
+    assert contradicted(table, facts, manifest) & {*labels} == set()
+    for label in labels:
+        less = {**manifest, "verdicts": [v for v in manifest["verdicts"] if v["model"] != label]}
+        assert contradicted(table, facts, less) & {*labels} == {label}
 
 
 def change_line(facts: Facts, name: str, change: Callable[[str], str], cell: int = 1) -> Facts:
@@ -208,3 +240,12 @@ def test_a_certificate_that_was_forged(
     (tmp_path / "c.html").write_text(forged.page())
     lines = anonlib.verify(tmp_path / "c.html", table)
     assert {line.name for line in lines if line.state == "contradicted"} == {LARGEST}
+
+
+@pytest.mark.parametrize(
+    "within", ["each file", "each controller", *map(name_controllers, (1, 2, 3000))]
+)
+def test_labels_say_which_parts_of_a_table_were_judged(within: str) -> None:
+    model = "l_diversity l=2 attribute=each file: k_anonymity k=5"
+    assert split_label(f"{within}: {model}") == (within, model)
+    assert split_label(model) == ("", model)

@@ -83,9 +83,9 @@ def test_classes_are_of_one_controller_with_its_own_models() -> None:
     assert smallest.min() >= 5
     assert smallest["north"] < 30
     assert labels(release)[-3:] == [
-        "1 controllers with their own models: k_anonymity k=5",
-        "1 controllers with their own models: l_diversity l=2 attribute=illness",
-        "1 controllers with their own models: k_anonymity k=30",
+        "1 controller with its own models: k_anonymity k=5",
+        "1 controller with its own models: l_diversity l=2 attribute=illness",
+        "1 controller with its own models: k_anonymity k=30",
     ]
     again = anonlib.audit(release.table, chosen)
     assert again.passed

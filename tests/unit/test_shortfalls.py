@@ -43,6 +43,8 @@ MANIFEST: dict[str, Any] = {
         {"model": "k_anonymity k=5", "holds": True},
         {"model": "l_diversity l=3 attribute=ill ness", "holds": True},
         {"model": "each controller: k_anonymity k=9", "holds": True},
+        {"model": "1 controller with its own models: k_anonymity k=30", "holds": True},
+        {"model": "2,000 controllers with their own models: k_anonymity k=40", "holds": True},
     ],
 }
 
