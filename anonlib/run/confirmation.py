@@ -17,6 +17,7 @@ from anonlib.pages.certificate import OF_BATCH, describe_chances, describe_verdi
 from anonlib.pages.front import UNTIL
 from anonlib.pages.seal import Certificate, Facts, find_changes
 from anonlib.pages.words import number, spoken
+from anonlib.run.records import read_persons_kind
 from anonlib.text import printable
 
 #: The k of a verdict of the manifest.
@@ -156,7 +157,7 @@ def _describe(manifest: Mapping[str, Any], lists: frozenset[str]) -> dict[str, A
         "columns": [each["name"] for each in columns],
         "quasi_identifiers": [each["name"] for each in quasi],
         "sets": [e["name"] for e in quasi if e["form"] == "set" and e["name"] in lists],
-        "persons": "unknown" if _find_kind(manifest) == "unit" else "rows",
+        "persons": "unknown" if read_persons_kind(manifest) == "unit" else "rows",
         "classes": all(each["form"] != "shares" for each in quasi),
     }
 
@@ -315,21 +316,11 @@ def _find_told(
 
 
 def _find_persons(manifest: Mapping[str, Any], texts: tuple[str, ...]) -> tuple[str, ...] | None:
-    kind = _find_kind(manifest)
+    kind = read_persons_kind(manifest)
     if kind == "declared":
         return ("one row per person, declared",)
     begin = "unit of " if kind == "unit" else "one row per person: "
     return None if texts[0].startswith(begin) else (manifest["persons"],)
-
-
-def _find_kind(manifest: Mapping[str, Any]) -> str:
-    """What a person is: `unit`, `declared` or `checked`. Manifests of earlier versions have only a
-    text for it."""
-    if "persons_kind" in manifest:
-        return str(manifest["persons_kind"])
-    text = manifest["persons"]
-    declared = text.startswith("one row per person: declared")
-    return "unit" if text == "counted by unit" else "declared" if declared else "checked"
 
 
 def _is_same(text: str, value: float) -> bool:

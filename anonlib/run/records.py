@@ -143,6 +143,17 @@ def _persons(config: Config) -> str:
     return "one row per person: checked"
 
 
+def read_persons_kind(manifest: Mapping[str, Any]) -> str:
+    """What a person is by a manifest: `unit`, `declared` or `checked`; empty if it says something
+    else. Manifests of earlier versions have only a text for it."""
+    if "persons_kind" in manifest:
+        return str(manifest["persons_kind"])
+    text = manifest["persons"]
+    if text.startswith("one row per person"):
+        return "declared" if text.startswith("one row per person: declared") else "checked"
+    return "unit" if text == "counted by unit" else ""
+
+
 def _columns(config: Config, levels: Mapping[str, int]) -> Iterator[dict[str, Any]]:
     """What readers need to know of each released column. Of parameters of recoders they get those
     that are public: what can be read off the released values, and no value of the source."""

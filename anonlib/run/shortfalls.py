@@ -9,16 +9,18 @@ from anonlib.auditing.report import split_label
 from anonlib.auditing.verdicts import JOINT
 from anonlib.config.model import Config
 from anonlib.config.resolve import bind_models
+from anonlib.config.summary import find_persons
 from anonlib.errors import ConfigError
 from anonlib.privacy import PrivacyModel
+from anonlib.run.records import read_persons_kind
 from anonlib.table.schema import Role
 from anonlib.text import printable
 
-#: By how the persons of a config are known: how its manifest begins to say it.
+#: How persons are known, in words.
 _PERSONS = {
-    "counted by unit": "counted by unit",
-    "declared to have one row each": "one row per person: declared",
-    "checked to have one row each": "one row per person",
+    "unit": "counted by unit",
+    "declared": "declared to have one row each",
+    "checked": "checked to have one row each",
 }
 
 
@@ -38,7 +40,7 @@ def find_shortfalls(config: Config, manifest: Mapping[str, Any]) -> tuple[str, .
     try:
         return (
             *_find_columns(config, manifest["columns"]),
-            *_find_persons(config, manifest["persons"]),
+            *_find_persons(config, read_persons_kind(manifest)),
             *_find_models(config, [verdict["model"] for verdict in manifest["verdicts"]]),
         )
     except (KeyError, TypeError, AttributeError, ValueError):
@@ -65,15 +67,11 @@ def _describe(role: str, form: str | None) -> str:
     return f"{words} of form {form}" if form and role == "quasi_identifier" else words
 
 
-def _find_persons(config: Config, persons: str) -> Iterator[str]:
-    was = next((words for words, begin in _PERSONS.items() if persons.startswith(begin)), "")
-    if config.unit:
-        now = "counted by unit"
-    else:
-        declared = config.one_row_per_person is True
-        now = f"{'declared' if declared else 'checked'} to have one row each"
-    if now != was and not (was.startswith("declared") and now.startswith("checked")):
-        yield f"persons were {was or 'counted in another way'}, and the audit takes them as {now}"
+def _find_persons(config: Config, was: str) -> Iterator[str]:
+    now = find_persons(config)[0]
+    if now != was and (was, now) != ("declared", "checked"):
+        how = _PERSONS.get(was, "counted in another way")
+        yield f"persons were {how}, and the audit takes them as {_PERSONS[now]}"
 
 
 def _find_models(config: Config, labels: list[str]) -> Iterator[str]:

@@ -119,6 +119,7 @@ def test_how_persons_were_counted() -> None:
     assert shortfalls({}, persons=batches) == ""
     assert shortfalls({}, persons="one row per person: declared, not checked") == ""
     assert shortfalls({}, persons="at will").startswith("persons were counted in another way")
+    assert shortfalls({}, persons="in new words", persons_kind="checked") == ""
 
 
 def test_models_that_were_promised() -> None:
