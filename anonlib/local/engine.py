@@ -212,10 +212,10 @@ def _release_blocks(
     table: pa.Table, schema: Schema, config: Config, task: Task, controller: Ints | None
 ) -> MemoryRelease:
     plan = plan_rows(table, schema, config, task, controller)
-    task, units = plan.task, plan.leaf_plan.units
-    deal = plan.deal() if units is None else deal_one_each(len(units))
-    released, totals = anonymize_blocks(plan.with_blocks(deal), replace(task, units=units))
-    if totals.failed:  # blocks are then merged beyond their unit, by the counts of all
+    task, pools = plan.task, plan.leaf_plan.pools
+    deal = plan.deal() if pools is None else deal_one_each(len(pools))
+    released, totals = anonymize_blocks(plan.with_blocks(deal), replace(task, pools=pools))
+    if totals.failed:  # blocks are then merged beyond their pool, by the counts of all
         released, totals = anonymize_blocks(plan.with_blocks(plan.deal()), task)
     states: list[Floats] = [*totals.states]
     if n_lost := table.num_rows - plan.rows.num_rows:

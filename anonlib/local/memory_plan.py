@@ -18,6 +18,7 @@ from anonlib.local.controllers import (
 from anonlib.local.leaf_counts import count_in_memory
 from anonlib.local.limits import refuse_large, size_sample
 from anonlib.partition import Sample, send_rows
+from anonlib.partition.leaf_plan import LeafPlan, plan_leaves
 from anonlib.partition.repair import (
     BlockCounts,
     Deal,
@@ -25,7 +26,6 @@ from anonlib.partition.repair import (
     repair,
 )
 from anonlib.partition.settlement import Controllers, find_demands
-from anonlib.partition.units import LeafPlan, plan_leaves
 from anonlib.privacy import build_models
 from anonlib.table.block import Block, part
 from anonlib.table.columns import BLOCK, CONTROLLER, HASH, HIGH, LOW

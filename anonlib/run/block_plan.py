@@ -20,6 +20,7 @@ from anonlib.local.limits import refuse_large
 from anonlib.local.table_digest import Digest
 from anonlib.partition import Cut, Plane, Sample
 from anonlib.partition.cuts import Cuts
+from anonlib.partition.leaf_plan import plan_leaves
 from anonlib.partition.repair import (
     BlockCounts,
     Deal,
@@ -27,7 +28,6 @@ from anonlib.partition.repair import (
     repair,
 )
 from anonlib.partition.settlement import Controllers, find_demands
-from anonlib.partition.units import plan_leaves
 from anonlib.privacy import build_models
 from anonlib.run.controller_plan import number_rows, resolve_controllers
 from anonlib.run.leaves import LEAF, CutFeature, compile_tree, count_leaves, with_leaf
@@ -55,7 +55,7 @@ from anonlib.worker.cell_counts import merge_counts
 from anonlib.worker.losses import describe_losses, value_losses, value_losses_by_column
 from anonlib.worker.task import Task, Totals, anonymize_batches, anonymize_blocks, to_block
 
-#: The fewest blocks, and units of neighbours, that share a file, on average.
+#: The fewest blocks, and pools of neighbours, that share a file, on average.
 BLOCKS_PER_FILE, UNITS_PER_FILE = 4, 2
 
 
@@ -69,8 +69,8 @@ class BlockPlan(Plan):
         cuts: The forest.
         heavy: Hash of a tuple -> its leaf.
         deal: The blocks of the leaves. By their sizes they are dealt out to tasks.
-        units: int64[blocks]. The unit of each block, if blocks were not counted: tasks get whole
-            units, count their blocks, and merge those that fail the models within their unit. None
+        pools: int64[blocks]. The pool of each block, if blocks were not counted: tasks get whole
+            pools, count their blocks, and merge those that fail the models within their pool. None
             if blocks were counted and hold the models.
     """
 
@@ -78,7 +78,7 @@ class BlockPlan(Plan):
     cuts: Cuts
     heavy: Mapping[int, int]
     deal: Deal
-    units: Ints | None = None
+    pools: Ints | None = None
 
     @property
     def n_blocks(self) -> int:
@@ -91,7 +91,7 @@ class BlockPlan(Plan):
     @property
     def _n_parts(self) -> int:
         """The parts that tasks get whole."""
-        return self.n_blocks if self.units is None else int(self.units.max()) + 1
+        return self.n_blocks if self.pools is None else int(self.pools.max()) + 1
 
     def stage(
         self,
@@ -107,7 +107,7 @@ class BlockPlan(Plan):
         frame = with_blocks(rows, schema, self)
         n_tasks = n_partitions or self._n_tasks(rows.sparkSession)
         key = find_task_keys(n_tasks)[self._deal(n_tasks)]
-        task = replace(task, units=self.units)
+        task = replace(task, pools=self.pools)
         frame = frame.repartition(n_tasks, at(key, F.col(BLOCK)))
         released = spark_schema(task.output)
 
@@ -123,12 +123,12 @@ class BlockPlan(Plan):
     def _deal(self, n_tasks: int) -> Ints:
         """int64[blocks]. The task of each block: dealt by size, in an order that nobody knows,
         since readers may see which rows a task wrote."""
-        unit = np.arange(self.n_blocks) if self.units is None else self.units
-        sizes = np.bincount(unit, self.deal.sizes, self._n_parts).astype(np.int64)
+        pool = np.arange(self.n_blocks) if self.pools is None else self.pools
+        sizes = np.bincount(pool, self.deal.sizes, self._n_parts).astype(np.int64)
         random, task = np.random.default_rng(), np.empty(len(sizes), np.int64)
         order = random.permutation(len(sizes))
         task[order] = random.permutation(n_tasks)[deal_out(sizes[order], n_tasks)]
-        return task[unit]
+        return task[pool]
 
     def _n_tasks(self, spark: SparkSession) -> int:
         wanted = max(4 * count_cores(spark), ceil(self.n_rows / ROWS_PER_TASK))
@@ -229,9 +229,9 @@ def plan_blocks(
     )
     if n_leaves == 1:
         return draft  # the table holds the models as a whole
-    if leaf_plan.units is not None and not count:
+    if leaf_plan.pools is not None and not count:
         deal = replace(draft.deal, sizes=leaf_plan.sizes, largest=int(leaf_plan.sizes.max()))
-        return replace(draft, deal=deal, units=leaf_plan.units)
+        return replace(draft, deal=deal, pools=leaf_plan.pools)
     counter, models = BlockCounter(rows, schema, task), build_models(task.models)
     deal = repair(
         leaf_plan.leaves,

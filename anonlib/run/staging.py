@@ -121,7 +121,7 @@ def stage_release(
     with progress.stage("anonymize", spark), translate_errors("anonymize"):
         staging = write(plan, task)
     if any(each.failed for each in staging.totals):
-        # Blocks are then merged beyond their unit, by the counts of all.
+        # Blocks are then merged beyond their pool, by the counts of all.
         with progress.stage("partition", spark), translate_errors("partition"):
             Storage(spark, place.folder).delete(place.folder)
             plan = _plan(rows, schema, scan, config, task, count=True)

@@ -57,7 +57,7 @@ class Totals:
         n_cells: Their cells.
         states: By metric: its state.
         counts: By counter of the task: its states.
-        failed: Whether a unit of theirs can't hold the models. Then none of the rows is released.
+        failed: Whether a pool of theirs can't hold the models. Then none of the rows is released.
     """
 
     n_rows: int
@@ -98,7 +98,7 @@ class Task:
         seed: The seed of these partitioners.
         own: By controller: the specs of its own models, in addition to `models`.
         joint: Whether models must also hold if the other protected columns are known.
-        units: int64[blocks]. The unit within which a block that fails the models is merged with
+        pools: int64[blocks]. The pool within which a block that fails the models is merged with
             others; None if all blocks hold them.
         counters: What is counted in the cells.
     """
@@ -125,7 +125,7 @@ class Task:
     seed: int = 0
     own: dict[int, tuple[dict[str, Any], ...]] = field(default_factory=dict)
     joint: bool = False
-    units: Ints | None = None
+    pools: Ints | None = None
     counters: tuple[CellCounter, ...] = ()
 
 
@@ -162,9 +162,9 @@ def anonymize_blocks(table: pa.Table, task: Task) -> tuple[pa.Table, Totals]:
 def _anonymize(table: pa.Table, task: Task) -> tuple[pa.Table, Totals]:
     block, table = to_block(table, task)
     blocks = table.column(BLOCK).to_numpy()
-    if task.units is not None:
+    if task.pools is not None:
         try:
-            merged = _merge_blocks(block, blocks, task.units)
+            merged = _merge_blocks(block, blocks, task.pools)
         except InfeasibleError:
             return task.output.empty_table(), replace(total_rows(table), failed=True)
         if merged is not blocks:
@@ -198,17 +198,17 @@ def _anonymize(table: pa.Table, task: Task) -> tuple[pa.Table, Totals]:
     return pa.table([released[name] for name in task.output.names], schema=task.output), totals
 
 
-def _merge_blocks(block: Block, blocks: Codes, units: Ints) -> Codes:
+def _merge_blocks(block: Block, blocks: Codes, pools: Ints) -> Codes:
     """int32[n]. The block of each row, after blocks that fail the models were merged with others of
-    their unit; `blocks` itself if none fails. A block keeps the lowest number of those in it.
+    their pool; `blocks` itself if none fails. A block keeps the lowest number of those in it.
 
     Args:
-        block: The rows of whole units, block after block.
+        block: The rows of whole pools, block after block.
         blocks: int32[n]. Their blocks, ascending.
-        units: int64[blocks]. The unit of each block.
+        pools: int64[blocks]. The pool of each block.
 
     Raises:
-        InfeasibleError: A unit does not hold the models as one block.
+        InfeasibleError: A pool does not hold the models as one block.
     """
     from anonlib.kernels.merge import merge_failing
 
@@ -217,10 +217,10 @@ def _merge_blocks(block: Block, blocks: Codes, units: Ints) -> Codes:
     if not failing.any():
         return blocks
     merged = blocks.copy()
-    for unit in np.unique(units[numbers[failing]]):
-        rows = np.flatnonzero(units[blocks] == unit)
+    for pool in np.unique(pools[numbers[failing]]):
+        rows = np.flatnonzero(pools[blocks] == pool)
         group = merge_failing(part(block, rows), place[rows])
-        lowest = np.full(int(group.max()) + 1, len(units))
+        lowest = np.full(int(group.max()) + 1, len(pools))
         np.minimum.at(lowest, group, blocks[rows])
         merged[rows] = lowest[group]
     return merged

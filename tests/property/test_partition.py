@@ -12,9 +12,9 @@ from anonlib.arrays import Floats, Ints
 from anonlib.partition import Sample
 from anonlib.partition.bisection import bisect
 from anonlib.partition.cuts import Cuts, Singles, no_cuts, score_rows, with_one, with_threshold
+from anonlib.partition.leaf_plan import LeafPlan, plan_leaves
 from anonlib.partition.repair import BlockCounts, Demands, merge_small, one_demand
 from anonlib.partition.single import Single
-from anonlib.partition.units import LeafPlan, plan_leaves
 from anonlib.privacy import PrivacyModel
 from anonlib.privacy.k_anonymity import KAnonymity
 from anonlib.privacy.l_diversity import LDiversity
@@ -328,7 +328,7 @@ def test_a_frequent_tuple_has_a_leaf_of_its_own() -> None:
     assert planned.leaves.centers[own].tolist() == [7.0]
     assert planned.leaves.controller[own] == 5
     assert planned.leaves.controller[planned.leaf].tolist() == [3] * 20 + [5] * 70
-    assert planned.units is None
+    assert planned.pools is None
     whole = leaf_plan(numbers, steps=[Single()])
     assert (whole.heavy, whole.max_rows) == ({}, None)
 
@@ -336,10 +336,10 @@ def test_a_frequent_tuple_has_a_leaf_of_its_own() -> None:
 def test_when_tasks_may_merge_leaves() -> None:
     numbers = np.arange(200)
     planned = leaf_plan(numbers)
-    assert planned.units is not None
-    assert np.bincount(planned.units, planned.sizes).min() >= 40
+    assert planned.pools is not None
+    assert np.bincount(planned.pools, planned.sizes).min() >= 40
     assert planned.sizes.sum() == 200
-    assert leaf_plan(numbers, controller=[0]).units is None
-    assert leaf_plan(numbers, joint=True).units is None
-    assert leaf_plan(numbers, models=(TCloseness(t=0.5, attribute="s"),)).units is None
-    assert leaf_plan(numbers[:5]).units is None  # a single leaf
+    assert leaf_plan(numbers, controller=[0]).pools is None
+    assert leaf_plan(numbers, joint=True).pools is None
+    assert leaf_plan(numbers, models=(TCloseness(t=0.5, attribute="s"),)).pools is None
+    assert leaf_plan(numbers[:5]).pools is None  # a single leaf

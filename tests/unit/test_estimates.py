@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anonlib.partition.cuts import Cuts
-from anonlib.partition.units import group_leaves
+from anonlib.partition.leaf_plan import group_leaves
 from anonlib.run.content import estimate_distinct
 
 

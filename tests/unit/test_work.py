@@ -216,22 +216,22 @@ def test_each_block_holds_the_models_of_its_controller() -> None:
 
 
 @pytest.mark.parametrize(
-    ("sizes", "units", "expected"),
+    ("sizes", "pools", "expected"),
     [
         ([10, 10, 10], [0, 0, 1], [0, 1, 2]),  # none fails
-        ([10, 2, 10], [0, 0, 1], [0, 0, 2]),  # the only other one of its unit
+        ([10, 2, 10], [0, 0, 1], [0, 0, 2]),  # the only other one of its pool
         ([2, 1, 10], [0, 0, 1], [0, 0, 2]),
         ([2, 10, 1, 2, 4], [0, 0, 1, 1, 1], [0, 0, 2, 2, 4]),
-        ([2, 10, 10], [0, 1, 1], None),  # alone in its unit
+        ([2, 10, 10], [0, 1, 1], None),  # alone in its pool
     ],
 )
-def test_blocks_are_merged_within_their_unit(
-    sizes: list[int], units: list[int], expected: list[int] | None
+def test_blocks_are_merged_within_their_pool(
+    sizes: list[int], pools: list[int], expected: list[int] | None
 ) -> None:
     blocks = np.repeat(np.arange(len(sizes)), sizes)
     source = with_blocks(table(len(blocks)), blocks.tolist())
     source = source.set_column(0, "c0", pa.array(blocks * 1.0))
-    made = task(source, units=np.array(units))
+    made = task(source, pools=np.array(pools))
     released, totals = anonymize_blocks(source, made)
     assert totals.n_rows == len(blocks)
     if expected is None:

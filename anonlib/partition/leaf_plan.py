@@ -1,6 +1,6 @@
 """The leaves of a plan, the same for every engine: those of the trees, and one of its own for each
 tuple that is too frequent for a leaf. Tasks bisect leaves that are a little too large, and merge
-those that fail within a unit of neighbours."""
+those that fail within a pool of neighbours."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,9 +13,9 @@ from anonlib.partition.chain import grow
 from anonlib.partition.cuts import Cuts
 from anonlib.partition.repair import IN_TASK, Leaves, find_centers
 
-#: A unit has at least this many blocks of max_rows: most failing ones find another to merge with,
-#: and tasks have several units.
-BLOCKS_PER_UNIT = 4
+#: A pool has at least this many blocks of max_rows: most failing ones find another to merge with,
+#: and tasks have several pools.
+BLOCKS_PER_POOL = 4
 
 
 @dataclass(frozen=True)
@@ -28,8 +28,8 @@ class LeafPlan:
         leaf: int64[m]. The leaf of each sampled row.
         sizes: int64[b]. The rows of the table in each leaf, estimated.
         leaves: The leaves, as `repair` gets them.
-        units: int64[b] or None. The unit of each leaf, where tasks may count leaves and merge those
-            that fail within their unit. None where all rows must be counted, and for a single leaf.
+        pools: int64[b] or None. The pool of each leaf, where tasks may count leaves and merge those
+            that fail within their pool. None where all rows must be counted, and for a single leaf.
         max_rows: The rows of a block; None if leaves stay whole.
     """
 
@@ -38,7 +38,7 @@ class LeafPlan:
     leaf: Ints
     sizes: Ints
     leaves: Leaves
-    units: Ints | None
+    pools: Ints | None
     max_rows: int | None
 
 
@@ -86,14 +86,14 @@ def plan_leaves(
     )
     small = not heavy and int(sizes.max()) <= IN_TASK * max_rows
     plain = not block.joint and not any(model.looks_at == "counts" for model in block.models)
-    units = None
+    pools = None
     if small and plain and controller is None and n_leaves > 1:
-        units = group_leaves(tree, sizes, BLOCKS_PER_UNIT * max_rows)
-    return LeafPlan(tree, heavy, leaf, sizes, leaves, units, None if whole else max_rows)
+        pools = group_leaves(tree, sizes, BLOCKS_PER_POOL * max_rows)
+    return LeafPlan(tree, heavy, leaf, sizes, leaves, pools, None if whole else max_rows)
 
 
 def group_leaves(cuts: Cuts | CutTree, sizes: Ints, least: int) -> Ints:
-    """int64[leaves]. The unit of each leaf: neighbours in the tree that have together `least` rows
+    """int64[leaves]. The pool of each leaf: neighbours in the tree that have together `least` rows
     or more."""
     order, below = [], cuts.roots[::-1].tolist()
     while below:
@@ -102,14 +102,14 @@ def group_leaves(cuts: Cuts | CutTree, sizes: Ints, least: int) -> Ints:
             order.append(-1 - node)
         else:
             below += [int(cuts.right[node]), int(cuts.left[node])]
-    unit, n_units, total = np.empty(len(sizes), np.int64), 0, 0
+    pool, n_pools, total = np.empty(len(sizes), np.int64), 0, 0
     for leaf in order:
-        unit[leaf] = n_units
+        pool[leaf] = n_pools
         total += int(sizes[leaf])
         if total >= least:
-            n_units, total = n_units + 1, 0
-    # The last ones may be too few for a unit.
-    return np.minimum(unit, max(n_units - 1, 0))
+            n_pools, total = n_pools + 1, 0
+    # The last ones may be too few for a pool.
+    return np.minimum(pool, max(n_pools - 1, 0))
 
 
 def find_heavy(tuples: Ints, most: float, leaf: Ints, n_leaves: int) -> tuple[dict[int, int], Ints]:
