@@ -122,6 +122,15 @@ class MemoryCase(Case):
             return 1
         return int(np.bincount(person[person >= 0]).max(initial=0)) or self.n_source
 
+    def count_persons(self, id: str) -> tuple[pa.Array, Ints]:
+        numbers = combine([number_keys(self.source.column(id))], self.n_source)
+        found = person_codes([self.source.column(u).combine_chunks() for u in self.schema.unit])
+        person = np.arange(self.n_source) if found is None else found.astype(np.int64)
+        pairs = np.unique(np.column_stack([numbers.of_row, person])[person >= 0], axis=0)
+        first = first_of_each(numbers.of_row, numbers.size)
+        values = self.source.column(id).take(pa.array(first)).combine_chunks()
+        return values, np.bincount(pairs[:, 0], minlength=numbers.size)
+
     def summarize(self, columns: Sequence[Column]) -> dict[str, tuple[float, ...]]:
         return {column.id: tuple(self._summarize(column)) for column in columns}
 

@@ -6,7 +6,8 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from anonlib.spark.values import as_double
+from anonlib.arrays import Ints
+from anonlib.spark.values import as_double, count_units
 from anonlib.table.schema import Column, is_number
 
 
@@ -42,6 +43,12 @@ def distinct_values(source: DataFrame, ids: Sequence[str]) -> dict[str, pa.Array
         return {}
     table = source.agg(*[F.collect_set(id).alias(id) for id in ids]).toArrow()
     return {id: table.column(id).combine_chunks().flatten() for id in ids}
+
+
+def count_persons(source: DataFrame, unit: Sequence[str], id: str) -> tuple[pa.Array, Ints]:
+    """As `Case.count_persons`. unit: As for `most_rows`."""
+    table = source.groupBy(id).agg(count_units(unit).alias("n_persons")).toArrow()
+    return table.column(id).combine_chunks(), table.column("n_persons").to_numpy()
 
 
 def most_rows(source: DataFrame, unit: Sequence[str], n_rows: int) -> int:

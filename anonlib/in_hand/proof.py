@@ -52,10 +52,24 @@ def audit_release(
             report, pa.table(columns), spec, release.controllers, rows.schema
         )
     report.require_passed("the audit")
+    _require_pseudonyms(release.table, rows)
     n_in, n_out = rows.table.num_rows, report.n_rows
     if not 0 <= n_in - n_out <= config.privacy.may_suppress(n_in):
         raise AuditError(f"rows don't add up, nothing is released: {n_in} read, {n_out} audited")
     return report
+
+
+def _require_pseudonyms(released: pa.Table, rows: "Rows") -> None:
+    """Raises AuditError if a column of pseudonyms has a value of the source. The audit of the table
+    knows only what pseudonyms look like, as hashes in a source may."""
+    for column in rows.schema.released:
+        if column.pseudonym:
+            values = pc.unique(rows.table.column(column.id)).drop_null().cast(pa.string())
+            if pc.any(pc.is_in(released.column(column.id), value_set=values)).as_py():
+                raise AuditError(
+                    f"column {column.name}: has values of the source instead of pseudonyms, so "
+                    "nothing is released; this is a fault of anonlib"
+                )
 
 
 def _audit_controllers(

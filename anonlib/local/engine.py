@@ -27,7 +27,7 @@ from anonlib.measure.states import States
 from anonlib.partition.repair import deal_one_each
 from anonlib.partition.settlement import Controllers
 from anonlib.partition.tuples import TuplesPartitioner
-from anonlib.table.columns import COST, HASH, LINK, TUPLE, key_links
+from anonlib.table.columns import COST, HASH, TUPLE
 from anonlib.table.encoding import Encoding, fit_encoding, fit_whole
 from anonlib.table.schema import Column, Schema
 from anonlib.worker.cell_counts import (
@@ -40,7 +40,7 @@ from anonlib.worker.cell_counts import (
 from anonlib.worker.losses import describe_losses, value_losses, value_losses_by_column
 from anonlib.worker.marks import NO_MARKS, Marks
 from anonlib.worker.setup import TableFit, make_task, output_schema
-from anonlib.worker.task import Task, anonymize_blocks
+from anonlib.worker.task import Task, anonymize_blocks, complete_rows
 from anonlib.worker.tuple_search import CHECK, COUNT, SUMMARY, Bounds, search
 
 
@@ -267,13 +267,12 @@ def _search_tuples(
     place[found.column(TUPLE).to_numpy()] = np.arange(found.num_rows)
     place = place[tuples]
     kept, its = table.filter(pa.array(place >= 0)), pa.array(place[place >= 0])
-    columns = {
-        n: found.column(n).take(its) if n in ids else kept.column(n) for n in task.output.names
-    }
-    if LINK in columns:
-        columns[LINK] = key_links(columns[LINK], task.link_key)
+    columns = complete_rows(kept, {id: found.column(id).take(its) for id in ids}, task)
     states: list[Floats] = [np.array(state, np.float64) for state in summary["states"]]
-    released, counts = pa.table(columns, schema=task.output), read_counts(summary["counts"])
+    released, counts = (
+        pa.table([columns[name] for name in task.output.names], schema=task.output),
+        read_counts(summary["counts"]),
+    )
     made = _describe(released, 1, summary["n_cells"], task, schema, states, counts)
     note = summary["note"]
     return made if note is None else replace(made, notes=(note, *made.notes))

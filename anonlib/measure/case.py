@@ -251,6 +251,11 @@ class Case(ABC):
         """The largest number of rows that one person has in the source."""
 
     @abstractmethod
+    def count_persons(self, id: str) -> tuple[pa.Array, Ints]:
+        """The distinct values of a source column, and int64[values], the persons of each. Rows
+        without a person count for nobody. Cost: one aggregate."""
+
+    @abstractmethod
     def summarize(self, columns: Sequence[Column]) -> dict[str, tuple[float, ...]]:
         """Figures of source columns, by id. Cost: one aggregate.
 

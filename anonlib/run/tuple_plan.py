@@ -25,16 +25,13 @@ from anonlib.table.columns import (
     BLOCK,
     HASH,
     HIGH,
-    LINK,
     LOW,
     TUPLE,
-    key_links,
-    key_values,
 )
 from anonlib.table.schema import Schema
 from anonlib.worker.cell_counts import CellStates, merge_counts, read_counts
 from anonlib.worker.losses import describe_losses, value_losses, value_losses_by_column
-from anonlib.worker.task import Task, Totals, total_rows
+from anonlib.worker.task import Task, Totals, complete_rows, total_rows
 from anonlib.worker.tuple_search import CHECK, COUNT, SUMMARY, Bounds, search, search_schema
 
 
@@ -175,9 +172,7 @@ def _stage_batches(
 
 
 def _with_keys(batch: pa.RecordBatch, task: Task) -> pa.RecordBatch:
-    found = {id: key_values([batch.column(id)], task.pseudonym_key) for id in task.pseudonyms}
-    if LINK in batch.schema.names:
-        found[LINK] = key_links(pa.chunked_array([batch.column(LINK)]), task.link_key)
-    names = task.output.names
-    columns = [found[name] if name in found else batch.column(name) for name in names]
-    return pa.RecordBatch.from_arrays(columns, schema=task.output)
+    released = complete_rows(pa.Table.from_batches([batch]), {}, task)
+    return pa.RecordBatch.from_arrays(
+        [released[name] for name in task.output.names], schema=task.output
+    )

@@ -183,7 +183,7 @@ def _anonymize(table: pa.Table, task: Task) -> tuple[pa.Table, Totals]:
         start,
         find_released_extents(block, table, cells, of_cells, task),
     )
-    released = _with_other_columns(table, spread_cells(of_cells, cells), task)
+    released = complete_rows(table, spread_cells(of_cells, cells), task)
     costs = COST in task.output.names
     if costs:
         released[COST] = pa.array(cell_costs(seen)[seen.id], pa.int32())
@@ -320,10 +320,17 @@ def person_codes(columns: list[pa.Array]) -> Codes | None:
     return codes.astype(np.int32)
 
 
-def _with_other_columns(
-    table: pa.Table, of_rows: dict[str, pa.Array], task: Task
+def complete_rows(
+    table: pa.Table, of_rows: Mapping[str, pa.Array], task: Task
 ) -> dict[str, pa.Array]:
-    """All released columns by name, with the private ones of staging, but for the cost."""
+    """All released columns by name, with the private ones of staging, but for the cost. This is the
+    only place where rows get pseudonyms, tokens and links: whoever makes rows calls it.
+
+    Args:
+        table: The rows.
+        of_rows: By name: what is released of their cells.
+        task: The task.
+    """
     released = {**of_rows}
     for name in task.output.names:
         if name in released:

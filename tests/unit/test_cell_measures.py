@@ -6,6 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -286,3 +287,43 @@ def test_columns_that_fairness_can_not_compare_are_told() -> None:
     assert len(texts) == 2
     assert all("there are: age" in text for text in texts)
     assert any("did you mean" in text for text in texts)
+
+
+def test_a_person_of_many_rows_hides_no_group() -> None:
+    """Groups of k persons are compared, however many rows somebody else has; and the figures are of
+    all of them, also of one that the series joins with a few persons."""
+    random = np.random.default_rng(1)
+    n = 600
+    table = pd.DataFrame(
+        {
+            "age": random.integers(20, 30, n).astype(float),
+            "group": random.choice(["x", "y"], n),
+            "work": random.choice([*"abcd"], n),
+            "person": np.arange(n),
+        }
+    )
+    table.loc[:39, "group"], table.loc[:39, "age"] = "z", np.linspace(30, 200, 40)
+    table.loc[40, "group"] = "w"
+    table.loc[400:419, "person"] = 400
+    roles = {"quasi_identifiers": ["age"], "sensitive": ["work"], "insensitive": ["group"], "k": 5}
+    more = {
+        "recode": {"continuous": "interval"},
+        "privacy": {"acknowledge_unique": True},
+        "evaluate": {"measures": [{"type": "fairness", "columns": ["group"]}]},
+    }
+    found = []
+    for persons in ({"unit": ["person"]}, {"one_row_per_person": True, "identifiers": ["person"]}):
+        evaluation = anonlib.anonymize(table, **roles, **persons, **more).evaluation
+        assert evaluation is not None
+        found.append(evaluation.findings["fairness"])
+    by_person, by_row = found
+    for name in ("worst_loss", "loss_gap"):
+        assert value(by_person, name) == pytest.approx(value(by_row, name), rel=0.05)
+    assert {f.note for f in by_person.figures} == {
+        "1 group of fewer than k persons: they are left out"
+    }
+    shown = {row[0]: row[1:3] for row in by_person.series[0].rows}
+    assert shown.keys() == {"x", "y", "other groups"}
+    n, loss = shown["other groups"]
+    assert n == 41
+    assert value(by_person, "worst_loss") > 1.02 * loss > 50 * shown["x"][1]

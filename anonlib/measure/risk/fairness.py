@@ -1,7 +1,9 @@
 """Whether the release is as useful and as safe for every group of persons."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from math import ceil
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
@@ -20,6 +22,7 @@ from anonlib.measure.cell_sums import (
     read_name,
 )
 from anonlib.table.schema import Column, Role, Schema, is_atomic
+from anonlib.text import count_noun
 
 if TYPE_CHECKING:
     from anonlib.measure.case import Case
@@ -50,6 +53,8 @@ class PersonGroup(NamedTuple):
         name: The value, or what stands for it.
         n_source: Their rows in the source.
         n_released: Their rows in the release.
+        n_persons: The persons in the source, at least.
+        n_left: The persons in the release, at least.
         loss: The sum of the losses of the released rows.
         chance: The sum of the chances of the released rows to be found again.
     """
@@ -57,15 +62,30 @@ class PersonGroup(NamedTuple):
     name: str
     n_source: int
     n_released: int
+    n_persons: int
+    n_left: int
     loss: Fraction
     chance: Fraction
 
     @classmethod
-    def of(cls, name: str, n_source: float, sums: Floats) -> "PersonGroup":
-        """A group by the sums of its rows, as `Fairness.count` makes them."""
+    def of(
+        cls, name: str, n_source: int, n_persons: int, most_rows: int, sums: Floats
+    ) -> "PersonGroup":
+        """A group by the sums of its rows, as `Fairness.count` makes them. most_rows: The most rows
+        of a person."""
         n_released, *limbs = map(int, (sums * [1, *[1 << LIMB] * (sums.size - 1)]).tolist())
         loss, chance = limbs[:LOSS_LIMBS], limbs[LOSS_LIMBS:]
-        return cls(name, int(n_source), n_released, _join_limbs(loss), _join_limbs(chance))
+        # A row that is left out takes at most one person with it.
+        n_left = max(n_persons - (n_source - n_released), ceil(n_released / most_rows))
+        return cls(
+            name,
+            n_source,
+            n_released,
+            n_persons,
+            n_left,
+            _join_limbs(loss),
+            _join_limbs(chance),
+        )
 
     @property
     def mean_loss(self) -> Fraction:
@@ -97,11 +117,14 @@ class Fairness(CellMeasure):
 
     Figures are about the worst group of each column, and how far it is from all rows together.
     Groups are told apart if they have at least k persons in the source, and none or k in the
-    release. A name is shown if k persons of the group are released. All others are one group, if
-    they are enough together.
+    release. All others are one group, if they are enough together; the figures have a note of
+    them. The series shows a name if k persons of the group are released; so that a few persons
+    can't be told from the sums of the others, it joins the smallest group with them if they are
+    too few.
 
     Cost O(n log n) per column, by workers, while they make the cells; one aggregate of the source
-    per column if the plan suppressed rows itself. At most 200 groups per column.
+    per column if the plan suppressed rows itself, and another one with a `unit`. At most 200 groups
+    per column.
     """
 
     type: ClassVar[str] = "fairness"
@@ -163,26 +186,27 @@ class Fairness(CellMeasure):
 
     def measure(self, case: "Case") -> Findings:
         sums = case.cell_sums(self.type)
-        least = max(1, case.k * case.most_rows_of_a_person())
+        k, most_rows = max(1, case.k), case.most_rows_of_a_person()
         figures: list[Figure] = []
         series: list[Series] = []
         for column in self.choose_columns(case.schema):
-            found = AFTERWARDS if sums is None else _find_groups(case, column, sums)
+            found = AFTERWARDS if sums is None else _find_groups(case, column, sums, most_rows)
             if isinstance(found, str):
                 figures += [Figure(name, None, column.name, found) for name in self.names]
                 continue
-            groups = _tell_apart(found.values(), least)
-            values = _compare(groups, _join([*found.values()], "")) if groups else (None,) * 6
-            note = "" if groups else FEW
+            groups = _tell_apart(found.values(), k, most_rows)
+            there = groups.list_compared()
+            whole = _join([*found.values()], "", most_rows)
+            values = _compare(there, whole) if there else (None,) * 6
             for name, value in zip(self.names, values, strict=True):
-                figures.append(Figure(name, value, column.name, note))
-            rows = tuple((g.name, g.n_released, *_show(g)) for g in groups)
+                figures.append(Figure(name, value, column.name, groups.note))
+            rows = tuple((g.name, g.n_released, *_show(g)) for g in groups.list_shown())
             series.append(Series("groups", column.name, HEADS, rows))
         return Findings(tuple(figures), tuple(series))
 
 
 def _find_groups(
-    case: "Case", column: Column, sums: Mapping[str, CellSums]
+    case: "Case", column: Column, sums: Mapping[str, CellSums], most_rows: int
 ) -> dict[str | None, PersonGroup] | str:
     """All groups of a column, by value; or why there are none."""
     named = {read_name(name): each for name, each in sums.items()}
@@ -198,45 +222,94 @@ def _find_groups(
             return MANY
         values = texts(found[0].column(column.id).combine_chunks()).to_pylist()
         counts = dict(zip(values, found[1].tolist(), strict=True))
+    persons: Mapping[str | None, float] = counts
+    if case.schema.unit:
+        distinct, n_persons = case.count_persons(column.id)
+        persons = dict(zip(texts(distinct).to_pylist(), n_persons.tolist(), strict=True))
     none = np.zeros(1 + LOSS_LIMBS + CHANCE_LIMBS)
     return {
         value: PersonGroup.of(
             MISSING_GROUP if value is None else value,
-            n,
+            int(n),
+            int(persons.get(value, 0)),
+            most_rows,
             own[value,].released if (value,) in own else none,
         )
         for value, n in counts.items()
     }
 
 
-def _tell_apart(groups: Iterable[PersonGroup], least: int) -> tuple[PersonGroup, ...]:
-    """The groups that may be told apart, the worst in front; empty if there are none. A group has
-    `least` rows or more in the source, and none or as many in the release."""
+@dataclass(frozen=True)
+class SortedGroups:
+    """The groups of a column.
+
+    Attributes:
+        k: The persons of a group that may be told apart.
+        most_rows: The most rows of a person.
+        apart: Those that may be told apart, the largest first.
+        gone: Those of k persons without released rows.
+        few: The others.
+    """
+
+    k: int
+    most_rows: int
+    apart: tuple[PersonGroup, ...]
+    gone: tuple[PersonGroup, ...]
+    few: tuple[PersonGroup, ...]
+
+    @property
+    def note(self) -> str:
+        """What becomes of groups that are not compared by themselves."""
+        if not self.list_compared():
+            return FEW
+        if not self.few:
+            return ""
+        how = "count as one" if self._join_few(self.few) else "are left out"
+        return f"{count_noun(len(self.few), 'group')} of fewer than k persons: they {how}"
+
+    def list_compared(self) -> list[PersonGroup]:
+        """Those that figures are of."""
+        gone = [_join(self.gone, GONE_GROUPS, self.most_rows)] if self.gone else []
+        return [*self.apart, *gone, *self._join_few(self.few)]
+
+    def list_shown(self) -> list[PersonGroup]:
+        """Those that the series shows, the worst in front."""
+        apart, few = [*self.apart], [*self.few]
+        while few and apart and not self._join_few(few):
+            few.append(apart.pop())
+        shown = replace(self, apart=tuple(apart), few=tuple(few)).list_compared()
+        return sorted(shown, key=lambda group: (-group.mean_loss, -group.suppression, group.name))
+
+    def _join_few(self, few: Sequence[PersonGroup]) -> list[PersonGroup]:
+        """Some groups as one; none if they are too few together."""
+        others = [_join(few, OTHER_GROUPS, self.most_rows)] if few else []
+        return [group for group in others if _may_stand_alone(group, self.k)]
+
+
+def _tell_apart(groups: Iterable[PersonGroup], k: int, most_rows: int) -> SortedGroups:
     apart: list[PersonGroup] = []
     gone: list[PersonGroup] = []
     few: list[PersonGroup] = []
     for group in sorted(groups, key=lambda group: (-group.n_source, group.name)):
-        small = not _may_stand_alone(group, least)
+        small = not _may_stand_alone(group, k)
         (few if small else apart if group.n_released else gone).append(group)
-    while few and apart and not _may_stand_alone(_join(few, ""), least):
-        few.append(apart.pop())
-    found = [*apart, *([_join(gone, GONE_GROUPS)] if gone else [])]
-    if few and _may_stand_alone(others := _join(few, OTHER_GROUPS), least):
-        found.append(others)
-    worst = sorted(found, key=lambda group: (-group.mean_loss, -group.suppression, group.name))
-    return tuple(worst)
+    return SortedGroups(k, most_rows, tuple(apart), tuple(gone), tuple(few))
 
 
-def _may_stand_alone(group: PersonGroup, least: int) -> bool:
-    return group.n_source >= least and (not group.n_released or group.n_released >= least)
+def _may_stand_alone(group: PersonGroup, k: int) -> bool:
+    """Whether a group has k persons in the source, and none or k in the release."""
+    return group.n_persons >= k and (not group.n_released or group.n_left >= k)
 
 
-def _join(groups: Sequence[PersonGroup], name: str) -> PersonGroup:
-    """Several groups as one."""
+def _join(groups: Sequence[PersonGroup], name: str, most_rows: int) -> PersonGroup:
+    """Several groups as one. A person may have rows in several."""
+    n_source, n_released = (sum(getattr(g, n) for g in groups) for n in ("n_source", "n_released"))
     return PersonGroup(
         name,
-        sum(group.n_source for group in groups),
-        sum(group.n_released for group in groups),
+        n_source,
+        n_released,
+        max(ceil(n_source / most_rows), *(group.n_persons for group in groups)),
+        max(ceil(n_released / most_rows), *(group.n_left for group in groups)),
         sum((group.loss for group in groups), Fraction()),
         sum((group.chance for group in groups), Fraction()),
     )
