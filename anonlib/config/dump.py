@@ -32,11 +32,15 @@ def _plain(value: Any) -> Any:
         fields = type(value).model_fields
         values = {info.alias or n: (getattr(value, n), info) for n, info in fields.items()}
         kind = {"type": value.type} if isinstance(value, registry.Plugin) else {}
-        return kind | {
-            name: _plain(found)
-            for name, (found, info) in values.items()
-            if info.is_required() or found != info.get_default(call_default_factory=True)
-        }
+        return (
+            kind
+            | {
+                name: _plain(found)
+                for name, (found, info) in values.items()
+                if info.is_required() or found != info.get_default(call_default_factory=True)
+            }
+            | {name: _plain(found) for name, found in (value.model_extra or {}).items()}
+        )
     if isinstance(value, dict):
         return {key: _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
