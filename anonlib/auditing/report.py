@@ -224,6 +224,12 @@ class AuditReport:
         return min(known) if known and len(known) == len(counts) else None
 
     @property
+    def knows_smallest(self) -> bool:
+        """Whether `smallest_class` is exact, not only a number that none is below."""
+        of_k = [v for v in self.verdicts if split_label(v.model)[1].startswith("k_anonymity")]
+        return all(verdict.exact for verdict in of_k)
+
+    @property
     def at_release(self) -> bool:
         """Whether nothing fails, and some models can't be counted here."""
         verdicts = self.verdicts

@@ -230,7 +230,8 @@ class Release:
         classes = count_noun(n_classes, "class", "classes")
         yield "rows", f"{n_rows:,} in {classes}, {lost:,} suppressed"
         for verdict in self.audit.verdicts:
-            measured = "not measured" if verdict.value is None else f"{verdict.value:.4g}"
+            better = "" if verdict.exact else " or better"
+            measured = "not measured" if verdict.value is None else f"{verdict.value:.4g}{better}"
             holds = "holds" if verdict.holds else "fails"
             yield verdict.model, f"{holds} ({measured}, required {verdict.required:g})"
         for name in ("sse", "ncp", "nllm"):
@@ -239,7 +240,8 @@ class Release:
         for judged in () if self.evaluation is None else self.evaluation.gates:
             yield "gate passed", judged.text
         for name, value in self.risk.items():
-            yield RISKS[name], f"{value:.4g}"
+            most = name == "prosecutor_max" and not self.audit.knows_smallest
+            yield RISKS[name], f"{'at most ' if most else ''}{value:.4g}"
         for note in self.notes:
             yield "note", note
 

@@ -10,7 +10,7 @@ from anonlib.loss import Metric, ReleasedBlock, Subject
 
 class Nllm(Metric):
     """(Leaves under the released node - 1) / (all leaves - 1), averaged over rows and nominal
-    columns (`Tree.loss`).
+    columns (`Tree.loss`). Missing is no leaf: a cell with some missing values has lost all.
 
     The released node is the lowest common ancestor of the cell's values, or the node above it at
     the release's level. A column without a hierarchy gets a flat one, so a cell with two values

@@ -23,6 +23,9 @@ from anonlib.pages.specs import (
 from anonlib.pages.words import count_classes, spoken
 from anonlib.text import count_noun, printable
 
+#: Measures of how easily persons are found.
+FINDING = ("reidentification", "uniqueness", "population", *ATTACKS)
+
 
 def list_annexes(record: Record) -> tuple[CertificateSection, ...]:
     """The annexes, each with a line per point."""
@@ -111,17 +114,15 @@ class _Points:
 
     def ema(self) -> dict[str, str]:
         """The steps of the process of anonymisation."""
-        removed = ", ".join(n for n, c in self._columns.items() if not is_released(c))
         quasi = [n for n, c in self._columns.items() if c["role"] == "quasi_identifier"]
         by_class = f"at most 1/{self._find_smallest()} by class size"
         return {
-            "1 direct identifiers": f"columns removed: {removed or 'none'}; the config does not "
-            "say which columns identify directly",
+            "1 direct identifiers": self._list_identifiers(),
             "1 quasi-identifiers": ", ".join(quasi),
             "2 adversaries and attacks": self._say_attackers(),
             "3 data utility": self._say_utility(),
             "4 threshold": self._record["settings"].get("policy")
-            or "; ".join(self._gates)
+            or "; ".join(g.text for g in list_gates(self._record) if g.measure in FINDING)
             or f"k = {find_k(self._record)}",
             "5 actual risk": by_class if self._counts_rows() else "counted in persons by k",
             "6 methodology": f"{self._record['settings']['kernel']}; "
@@ -130,6 +131,18 @@ class _Points:
             "recoding of subject numbers": self._list_pseudonyms() or NOT_COVERED,
             "dates of participants": NOT_COVERED + " as such: they are columns like others",
         }
+
+    def _list_identifiers(self) -> str:
+        """The columns that the config calls identifiers, and what else is not released."""
+        own = [n for n, c in self._columns.items() if c["role"] == "identifier"]
+        removed = [n for n in own if not is_released(self._columns[n])]
+        others = [n for n, c in self._columns.items() if n not in own and not is_released(c)]
+        parts = [
+            f"removed: {', '.join(removed) or 'none'}",
+            *([f"as pseudonyms: {self._list_pseudonyms()}"] if len(removed) < len(own) else []),
+            *([f"other columns that are removed: {', '.join(others)}"] if others else []),
+        ]
+        return "; ".join(parts)
 
     def iso(self) -> dict[str, str]:
         """The clauses."""

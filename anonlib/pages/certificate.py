@@ -293,9 +293,10 @@ def _compare_to_threshold(value: float | None) -> str:
 
 def _disclosure(record: Record) -> Iterator[Row]:
     """The share of rows whose class all but tells a sensitive value, by column, if measured."""
-    bounds = _list_bounds(record, "disclosure")
+    gates = [gate for gate in list_gates(record) if gate.figure == "disclosure.certain"]
     for each in _list_figures(record, "disclosure"):
         if each["name"] == "certain":
+            bounds = [gate.text for gate in gates if gate.of in (None, each["of"])]
             name = f"rows whose class all but tells {each['of']}"
             yield name, number(each["value"]), "–", "share of rows", "; ".join(bounds) or "no gate"
 

@@ -582,3 +582,29 @@ def test_a_day_that_has_passed() -> None:
     assert has_passed("2026-02-28", today)
     assert not has_passed("2026-03-01", today)  # the last day is one of use
     assert not has_passed("no last day is set", today)
+
+
+def test_what_identifies_directly_is_told_by_its_role() -> None:
+    given = record()
+    given["settings"]["policy"] = None
+    given["settings"]["columns"] |= {
+        "weight": {"role": "drop"},
+        "code": {"role": "identifier", "pseudonym": True},
+    }
+    gates = [
+        {"gate": f"{figure} at most 0.9", "passed": True, "found": "x"}
+        for figure in ("disclosure.gain", "reidentification.prosecutor_max")
+    ]
+    certain = [reports.figure("certain", 0.1, of) for of in ("diagnosis", "income")]
+    own = {"gate": "disclosure.certain of income at most 0.2", "passed": True, "found": "x"}
+    measures = {"disclosure": reports.findings(certain)}
+    given["evaluation"] = {"measures": measures, "gates": [*gates, own]}
+    found = seal_record(json.dumps(given))
+    ema = texts(found, "Annex: EMA")
+    assert ema["1 direct identifiers"] == (
+        "removed: name; as pseudonyms: code; other columns that are removed: weight"
+    )
+    assert ema["4 threshold"] == "reidentification.prosecutor_max at most 0.9"
+    risks = texts(found, "Risks")
+    assert risks["rows whose class all but tells diagnosis"].endswith("| no gate")
+    assert risks["rows whose class all but tells income"].endswith("| " + own["gate"])
