@@ -73,6 +73,8 @@ if TYPE_CHECKING:
 
 #: The arguments of `anonymize`, without sections.
 _ARGUMENTS = [f.name for f in fields(Arguments) if f.name != "sections"]
+#: The most models, and the most notes, that the short form of a release has.
+MOST_LINES = 12
 #: A note on tables of pandas.
 INDEX = (
     "the index counts as columns, since pandas writes it with the table; `reset_index(drop=True)` "
@@ -229,11 +231,14 @@ class Release:
         n_rows, n_classes = self.audit.n_rows, self.audit.n_classes
         classes = count_noun(n_classes, "class", "classes")
         yield "rows", f"{n_rows:,} in {classes}, {lost:,} suppressed"
-        for verdict in self.audit.verdicts:
+        verdicts = self.audit.verdicts
+        for verdict in verdicts[:MOST_LINES]:
             better = "" if verdict.exact else " or better"
             measured = "not measured" if verdict.value is None else f"{verdict.value:.4g}{better}"
             holds = "holds" if verdict.holds else "fails"
             yield verdict.model, f"{holds} ({measured}, required {verdict.required:g})"
+        if len(verdicts) > MOST_LINES:
+            yield "models", f"{len(verdicts) - MOST_LINES:,} more: .audit.verdicts"
         for name in ("sse", "ncp", "nllm"):
             if (loss := self.losses.get(name)) is not None:
                 yield f"loss {name}", f"{loss:.4g}"
@@ -242,8 +247,10 @@ class Release:
         for name, value in self.risk.items():
             most = name == "prosecutor_max" and not self.audit.knows_smallest
             yield RISKS[name], f"{'at most ' if most else ''}{value:.4g}"
-        for note in self.notes:
+        for note in self.notes[:MOST_LINES]:
             yield "note", note
+        if len(self.notes) > MOST_LINES:
+            yield "note", f"{len(self.notes) - MOST_LINES:,} more: .notes"
 
 
 @contextmanager

@@ -4,6 +4,7 @@ import re
 import subprocess
 import sys
 from collections import Counter
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -731,3 +732,15 @@ def test_one_class_in_words() -> None:
         one_row_per_person=True,
     )
     assert "6 in 1 class, 0 suppressed" in repr(release)
+
+
+def test_a_release_of_many_columns_is_short() -> None:
+    made = released(people())
+    many = replace(
+        made, audit=replace(made.audit, verdicts=made.audit.verdicts * 150), notes=("a",) * 300
+    )
+    text = repr(many)
+    assert len(text.splitlines()) < 40
+    n = len(many.audit.verdicts) - 12
+    assert f"models: {n:,} more: .audit.verdicts" in text
+    assert "note: 288 more: .notes" in text

@@ -93,17 +93,19 @@ class Disclosure(Measure):
             note = "all values are missing"
             names = [each for each in self.names if each != "lone"]
             return Findings(tuple(Figure(each, None, name, note) for each in names))
+        # Bins may be shown if all classes have k rows, and k rows of each bin have a value.
+        is_shown = min(min(row.smallest, row.present) for row in bins) >= case.k > 0
+        note = "" if is_shown else "its chart is withheld: a bin has fewer than k values"
         correct = sum(row.most for row in bins) / n_present
         base = n_most / n_present
         figures = (
             Figure("correct", correct, name),
             Figure("base", base, name),
             Figure("gain", correct - base, name),
-            Figure("certainty", max(row.certainty for row in bins), name),
+            Figure("certainty", max(row.certainty for row in bins), name, note),
             Figure("certain", sum(row.certain for row in bins) / n_present, name),
         )
-        # Bins may be shown if all classes have k rows, and k rows of each bin have a value.
-        if not min(min(row.smallest, row.present) for row in bins) >= case.k > 0:
+        if not is_shown:
             return Findings(figures)
         rows = tuple(
             (row.bin / N_BINS, (row.bin + 1) / N_BINS, row.classes, row.rows) for row in bins
