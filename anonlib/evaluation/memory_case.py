@@ -122,7 +122,7 @@ class MemoryCase(Case):
             return 1
         return int(np.bincount(person[person >= 0]).max(initial=0)) or self.n_source
 
-    def count_persons(self, id: str) -> tuple[pa.Array, Ints]:
+    def count_value_persons(self, id: str) -> tuple[pa.Array, Ints]:
         numbers = combine([number_keys(self.source.column(id))], self.n_source)
         found = person_codes([self.source.column(u).combine_chunks() for u in self.schema.unit])
         person = np.arange(self.n_source) if found is None else found.astype(np.int64)

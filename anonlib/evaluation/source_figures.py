@@ -45,8 +45,8 @@ def distinct_values(source: DataFrame, ids: Sequence[str]) -> dict[str, pa.Array
     return {id: table.column(id).combine_chunks().flatten() for id in ids}
 
 
-def count_persons(source: DataFrame, unit: Sequence[str], id: str) -> tuple[pa.Array, Ints]:
-    """As `Case.count_persons`. unit: As for `most_rows`."""
+def count_value_persons(source: DataFrame, unit: Sequence[str], id: str) -> tuple[pa.Array, Ints]:
+    """As `Case.count_value_persons`. unit: As for `most_rows`."""
     table = source.groupBy(id).agg(count_units(unit).alias("n_persons")).toArrow()
     return table.column(id).combine_chunks(), table.column("n_persons").to_numpy()
 

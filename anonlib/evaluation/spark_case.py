@@ -28,7 +28,12 @@ from anonlib.evaluation.population_counts import count_regions
 from anonlib.evaluation.published_spec import make_auditable_spec
 from anonlib.evaluation.row_places import first_places
 from anonlib.evaluation.samples import is_held_out, pair
-from anonlib.evaluation.source_figures import count_persons, distinct_values, most_rows, summarize
+from anonlib.evaluation.source_figures import (
+    count_value_persons,
+    distinct_values,
+    most_rows,
+    summarize,
+)
 from anonlib.evaluation.splits import learn, make_part
 from anonlib.measure.attack_tables import AttackTables
 from anonlib.measure.case import (
@@ -131,8 +136,8 @@ class SparkCase(Case):
     def most_rows_of_a_person(self) -> int:
         return most_rows(self.source, self.schema.unit, self.n_source)
 
-    def count_persons(self, id: str) -> tuple[pa.Array, Ints]:
-        return count_persons(self.source, self.schema.unit, id)
+    def count_value_persons(self, id: str) -> tuple[pa.Array, Ints]:
+        return count_value_persons(self.source, self.schema.unit, id)
 
     def summarize(self, columns: Sequence[Column]) -> dict[str, tuple[float, ...]]:
         return summarize(self.source, columns)

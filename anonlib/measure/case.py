@@ -251,7 +251,7 @@ class Case(ABC):
         """The largest number of rows that one person has in the source."""
 
     @abstractmethod
-    def count_persons(self, id: str) -> tuple[pa.Array, Ints]:
+    def count_value_persons(self, id: str) -> tuple[pa.Array, Ints]:
         """The distinct values of a source column, and int64[values], the persons of each. Rows
         without a person count for nobody. Cost: one aggregate."""
 

@@ -224,7 +224,7 @@ def _find_groups(
         counts = dict(zip(values, found[1].tolist(), strict=True))
     persons: Mapping[str | None, float] = counts
     if case.schema.unit:
-        distinct, n_persons = case.count_persons(column.id)
+        distinct, n_persons = case.count_value_persons(column.id)
         persons = dict(zip(texts(distinct).to_pylist(), n_persons.tolist(), strict=True))
     none = np.zeros(1 + LOSS_LIMBS + CHANCE_LIMBS)
     return {
