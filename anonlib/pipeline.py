@@ -37,6 +37,7 @@ from anonlib.run.controller_plan import list_controllers
 from anonlib.run.endings import finish, require_own_record, tell_published, waits
 from anonlib.run.evaluate import evaluate_published
 from anonlib.run.figure_table import table_of_figures
+from anonlib.run.manifest_persons import read_persons_return
 from anonlib.run.manifest_reading import read_manifest
 from anonlib.run.obstacles import find_obstacles
 from anonlib.run.operator_limits import require_minimum_k
@@ -229,8 +230,9 @@ def audit_delta(
         reader = spark.read.format("delta")
         if version is not None:
             reader = reader.option("versionAsOf", version)
-        report = audit_published(reader.load(table), config)
         manifest = read_manifest(spark, table, version)
+        again = read_persons_return(manifest)
+        report = audit_published(reader.load(table), config, persons_return=again)
     return replace(report, shortfalls=find_shortfalls(config, manifest))
 
 

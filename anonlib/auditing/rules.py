@@ -140,7 +140,8 @@ def repeat_problems(name: str, n_missing: int, n_again: int) -> list[Problem]:
         problems.append(Problem(name, f"one_row_per_person names it, and {found}"))
     if n_again:
         found = f"{count_noun(n_again, 'row repeats', 'rows repeat')} that of another row"
-        advice = "name it as `unit` if a person may have several rows"
+        advice = "name it as `unit` if a person may have several rows, or set "
+        advice += "`release.acknowledge_returning` if persons may be in several batches"
         problems.append(Problem(name, f"one_row_per_person names it, and {found}; {advice}"))
     return problems
 

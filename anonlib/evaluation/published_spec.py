@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import replace
 
-from anonlib.auditing import AuditSpec
+from anonlib.auditing import AuditReport, AuditSpec
 from anonlib.config.model import Config
 from anonlib.config.resolve import (
     bind_models,
@@ -53,22 +53,48 @@ def make_published_spec(config: Config) -> AuditSpec:
     )
 
 
-def make_auditable_spec(config: Config) -> AuditSpec:
+def make_auditable_spec(config: Config, *, persons_return: bool = False) -> AuditSpec:
     """The same, as far as it can be counted by the columns of the table: persons of a unit only if
     the unit is one column with a released pseudonym. If that names one row per person, it must be
-    another one in each row, unless persons may return."""
+    another one in each row, unless persons may return.
+
+    persons_return: Whether persons may be in several batches of the table, whatever this config
+        says: its manifest knows (`anonlib.run.manifest_persons.read_persons_return`).
+    """
     spec = make_published_spec(config)
-    named = _find_pseudonym(config)
+    again = persons_return or config.release.acknowledge_returning
+    named = _find_pseudonym(config, persons_return=again)
     if named is None:
         return spec
-    again = bool(config.unit) or config.release.acknowledge_returning
-    return replace(spec, persons="token", token=named, unique=None if again else named)
+    unique = None if again or config.unit else named
+    return replace(spec, persons="token", token=named, unique=unique)
 
 
-def list_premises(config: Config) -> tuple[str, ...]:
+def explain_audit(
+    report: AuditReport,
+    config: Config,
+    more_notes: Iterable[str] = (),
+    *,
+    persons_return: bool = False,
+) -> AuditReport:
+    """The report of an audit by `make_auditable_spec`, with what it rests on and could not check.
+
+    Args:
+        report: The report.
+        config: The config of the audit.
+        more_notes: Notes on the table in hand.
+        persons_return: As in `make_auditable_spec`.
+    """
+    notes = (CONTROLLERS,) if config.partition.controller else ()
+    premises = list_premises(config, persons_return=persons_return)
+    return replace(report, notes=(*notes, *more_notes), premises=premises)
+
+
+def list_premises(config: Config, *, persons_return: bool = False) -> tuple[str, ...]:
     """What the verdicts of an audit by this config rest on: which columns make classes, how persons
     are counted, and what is not counted since it is acknowledged."""
-    spec = make_auditable_spec(config)
+    again = persons_return or config.release.acknowledge_returning
+    spec = make_auditable_spec(config, persons_return=again)
     acknowledged = [
         name
         for name, attribute in config.attributes.items()
@@ -76,19 +102,24 @@ def list_premises(config: Config) -> tuple[str, ...]:
     ]
     premises = [
         f"quasi-identifiers: {_list_names(spec.quasi_identifiers)}",
-        f"persons: {_describe_persons(config, spec)}",
+        f"persons: {_describe_persons(config, spec, again=again)}",
     ]
     if acknowledged:
         premises.append(f"rare combinations acknowledged: {_list_names(acknowledged)}, not counted")
     return tuple(premises)
 
 
-def _describe_persons(config: Config, spec: AuditSpec) -> str:
+def _describe_persons(config: Config, spec: AuditSpec, *, again: bool) -> str:
     person = config.one_row_per_person
     if spec.token is not None:
         return f"counted by the pseudonym {printable(spec.token)}"
     if config.unit:
         return f"not counted, the table does not tell them by {_list_names(config.unit)}"
+    if again:
+        how = "as the config declares of each batch"
+        if isinstance(person, str):
+            how = f"{printable(person)} was to be checked in each batch"
+        return f"each row counts as one, and persons may be in several batches; {how}"
     if isinstance(person, str):
         return f"each row is one; {printable(person)} was to be checked when the table was released"
     return "each row is one, as the config declares"
@@ -98,16 +129,16 @@ def _list_names(names: Iterable[str]) -> str:
     return ", ".join(map(printable, names)) or "none"
 
 
-def counts_persons(config: Config) -> bool:
-    """Whether persons can be counted in the published table itself."""
-    return not config.unit or _find_pseudonym(config) is not None
+def counts_persons(config: Config, *, persons_return: bool) -> bool:
+    """Whether persons can be counted in the published table itself, as `make_auditable_spec`."""
+    return make_auditable_spec(config, persons_return=persons_return).persons != "unknown"
 
 
-def _find_pseudonym(config: Config) -> str | None:
+def _find_pseudonym(config: Config, *, persons_return: bool) -> str | None:
     """The published pseudonym that identifies persons, if there is one."""
     by_release = config.pseudonyms is not None and config.pseudonyms.scope == "release"
     # Who was released twice has two pseudonyms then, and would count as two.
-    changed = by_release and config.release.acknowledge_returning
+    changed = by_release and persons_return
     person = config.one_row_per_person
     columns = (person,) if isinstance(person, str) else config.unit
     named = len(columns) == 1 and config.attributes[columns[0]].pseudonym

@@ -19,6 +19,7 @@ from anonlib.pages.specs import (
     list_gates,
     list_models,
     read_persons,
+    say_persons,
 )
 from anonlib.pages.words import count_classes, spoken
 from anonlib.text import count_noun, printable
@@ -157,7 +158,7 @@ class _Points:
             if is_in_memory(self._record)
             else f"the public manifest beside the table; engagement is {NOT_COVERED}",
             "6.3.3 privacy-related harms": NOT_COVERED,
-            "7.2.2 data principals": self._record["settings"]["persons"],
+            "7.2.2 data principals": say_persons(self._record),
             "7.2.3 data type": "a table of rows",
             "7.2.4 attribute types": ", ".join(
                 _count_role(role, n) for role, n in self._count_roles().items()

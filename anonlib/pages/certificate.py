@@ -30,6 +30,7 @@ from anonlib.pages.specs import (
     is_set,
     list_gates,
     read_persons,
+    say_persons,
 )
 from anonlib.pages.words import number, spoken
 from anonlib.text import MISSING_TOKENS, count_noun, is_few, printable
@@ -163,7 +164,7 @@ def _data(record: Record) -> Iterator[Row]:
     yield "source", "a table in memory" if made else named
     yield "version of the source", "not versioned" if version is None else str(version)
     yield "filter", describe_filter(record)
-    yield "persons", settings["persons"]
+    yield "persons", say_persons(record)
     yield "table", "in memory, for the caller to save" if made else find_name(record)
     yield "version of the table", "not versioned" if made else str(record["table_version"])
     yield "rows", number(audit["n_rows"])
@@ -422,6 +423,9 @@ def _rest(record: Record) -> Iterator[Row]:
         yield ", ".join(linked), f"{text}{where}"
     if read_persons(record).kind == "declared":
         yield "persons", "that each row is another person is declared, and was not checked"
+    if record.get("persons_return"):
+        text = "who is in several has a class in each; what these classes tell can be put together"
+        yield "batches", text
     if is_in_memory(record):
         yield "earlier releases", "no account is kept: who has another of these persons may compare"
     elif settings["release"]["mode"] != "error":

@@ -24,6 +24,8 @@ _PERSONS = (
     ("declared", re.compile(r"one row per person, declared()")),
     ("checked", re.compile(r"one row per person(?:: (.*))?", re.S)),
 )
+#: How the text on persons ends who may be in several batches.
+SEVERAL = ", in every batch; persons may be in several"
 
 
 @dataclass(frozen=True)
@@ -90,6 +92,12 @@ def read_persons(record: Record) -> PersonsSpec:
         if found := form.fullmatch(text):
             return PersonsSpec(kind, found[1] or "")
     return PersonsSpec("", text)
+
+
+def say_persons(record: Record) -> str:
+    """What a person is in the source, in words, and whether persons may be in several batches."""
+    text: str = record["settings"]["persons"]
+    return f"{text}{SEVERAL}" if record.get("persons_return") else text
 
 
 def list_verdicts(record: Record) -> Sequence[Record]:

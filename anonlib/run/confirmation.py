@@ -16,8 +16,9 @@ from anonlib.local.table_digest import Digest
 from anonlib.pages.certificate import OF_BATCH, describe_chances, describe_verdict
 from anonlib.pages.front import UNTIL
 from anonlib.pages.seal import Certificate, Facts, find_changes
+from anonlib.pages.specs import SEVERAL
 from anonlib.pages.words import number, spoken
-from anonlib.run.records import read_persons_kind
+from anonlib.run.manifest_persons import read_persons_kind, read_persons_return
 from anonlib.text import printable
 
 #: The k of a verdict of the manifest.
@@ -317,10 +318,12 @@ def _find_told(
 
 def _find_persons(manifest: Mapping[str, Any], texts: tuple[str, ...]) -> tuple[str, ...] | None:
     kind = read_persons_kind(manifest)
+    end = SEVERAL if read_persons_return(manifest) else ""
     if kind == "declared":
-        return ("one row per person, declared",)
+        return (f"one row per person, declared{end}",)
     begin = "unit of " if kind == "unit" else "one row per person: "
-    return None if texts[0].startswith(begin) else (manifest["persons"],)
+    same = texts[0].startswith(begin) and texts[0].endswith(SEVERAL) == bool(end)
+    return None if same else (manifest["persons"],)
 
 
 def _is_same(text: str, value: float) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 from anonlib import registry
 from anonlib.auditing.report import split_label
 from anonlib.config.listing import first_paragraph
+from anonlib.run.manifest_persons import read_persons_return
 from anonlib.text import printable
 
 #: What the audit of a table counts, as manifests say it, if it does not count batches apart.
@@ -66,6 +67,7 @@ def write_dictionary(manifest: Mapping[str, Any]) -> str:
             "## Privacy models",
             "",
             _describe_audit(manifest),
+            *_describe_persons(manifest),
             "",
             *_table(("model", "what it demands"), _describe_models(manifest["verdicts"])),
             "",
@@ -104,6 +106,12 @@ def _describe_audit(manifest: Mapping[str, Any]) -> str:
         "An independent count found that these hold in each batch of rows, when it was added. So "
         "they\nhold in the whole table: its classes are classes of a batch, or unions of such."
     )
+
+
+def _describe_persons(manifest: Mapping[str, Any]) -> Iterator[str]:
+    """A line that follows on what was audited, if persons may be in several batches."""
+    if read_persons_return(manifest):
+        yield "Persons may be in several batches: models count those of each batch."
 
 
 def _count_rows(manifest: Mapping[str, Any]) -> str:

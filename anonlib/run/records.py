@@ -18,6 +18,7 @@ from anonlib.config.summary import (
 )
 from anonlib.hierarchy import Hierarchy
 from anonlib.recode import Recoder
+from anonlib.run.manifest_persons import describe_persons
 from anonlib.run.promise import Promise
 from anonlib.run.result import ReleaseResult
 from anonlib.run.source_summary import summarize_source
@@ -45,6 +46,7 @@ def manifest(
     *,
     promise: Promise,
     levels: Mapping[str, int] | None = None,
+    persons_return: bool = False,
 ) -> str:
     """The public manifest, as JSON text: only what this function lists.
 
@@ -60,14 +62,16 @@ def manifest(
             Readers need them. The shape of the whole tree is public; names of other nodes are not.
         promise: The promise of the release.
         levels: By column: the height of its released nodes, if the run chose one for all cells.
+        persons_return: Whether persons may be in several batches of the table.
     """
     n_added = outcome.digest.n_rows
     few = is_few(n_rows_in - n_added, config.k)
     content = {
         "anonlib_manifest": 1,
         "run_id": run_id,
-        "persons": _persons(config),
+        "persons": describe_persons(config, persons_return=persons_return),
         "persons_kind": find_persons(config)[0],
+        **({"persons_return": True} if persons_return else {}),
         "promise_sha256": promise.digest,
         "verdicts": [
             {"model": verdict.model, "holds": verdict.holds} for verdict in report.verdicts
@@ -130,28 +134,6 @@ def record(
         "software": software(),
     }
     return json.dumps(content, indent=2, ensure_ascii=False)
-
-
-def _persons(config: Config) -> str:
-    kind, release = find_persons(config)[0], config.release
-    if kind == "unit":
-        return "counted by unit"
-    if kind == "declared":
-        return "one row per person: declared, not checked"
-    if release.mode == "append" and release.acknowledge_returning:
-        return "one row per person in every batch: checked; persons may be in several"
-    return "one row per person: checked"
-
-
-def read_persons_kind(manifest: Mapping[str, Any]) -> str:
-    """What a person is by a manifest: `unit`, `declared` or `checked`; empty if it says something
-    else. Manifests of earlier versions have only a text for it."""
-    if "persons_kind" in manifest:
-        return str(manifest["persons_kind"])
-    text = manifest["persons"]
-    if text.startswith("one row per person"):
-        return "declared" if text.startswith("one row per person: declared") else "checked"
-    return "unit" if text == "counted by unit" else ""
 
 
 def _columns(config: Config, levels: Mapping[str, int]) -> Iterator[dict[str, Any]]:

@@ -74,6 +74,7 @@ class ReleaseResult:
     evaluation: "Evaluation | None" = None
     policy: "tuple[RuleVerdict, ...]" = ()  # the rules of the config's policy
     overview: "Findings | None" = None  # the distribution of every column, before and after
+    persons_return: bool = False  # whether persons may be in several batches of the table
     auditable: bool = True  # whether persons can be counted in the table itself
     seconds: dict[str, float] = field(default_factory=dict)  # stage -> duration
 

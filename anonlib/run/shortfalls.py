@@ -12,7 +12,7 @@ from anonlib.config.resolve import bind_models
 from anonlib.config.summary import find_persons
 from anonlib.errors import ConfigError
 from anonlib.privacy import PrivacyModel
-from anonlib.run.records import read_persons_kind
+from anonlib.run.manifest_persons import read_persons_kind
 from anonlib.table.schema import Role
 from anonlib.text import printable
 

@@ -15,7 +15,7 @@ from anonlib.config.model import Config, PrivacySection
 from anonlib.config.policies.judgement import RuleVerdict, require_rules
 from anonlib.config.resolve import with_names
 from anonlib.errors import AuditError
-from anonlib.evaluation.published_spec import CONTROLLERS, list_premises, make_auditable_spec
+from anonlib.evaluation.published_spec import explain_audit, make_auditable_spec
 from anonlib.run.past import require_whole
 from anonlib.run.plan import Outcome, Plan
 from anonlib.run.scan import Scan
@@ -23,15 +23,19 @@ from anonlib.table.columns import CONTROLLER, FILE, TOKEN
 from anonlib.table.schema import Schema
 
 
-def audit_published(table: DataFrame, config: Config) -> AuditReport:
+def audit_published(
+    table: DataFrame, config: Config, *, persons_return: bool = False
+) -> AuditReport:
     """Audits a published table by its own columns.
 
     Persons of a unit are counted only if the unit is one column with a released pseudonym. Rows of
     different controllers can't be separated.
+
+    persons_return: Whether its manifest says that persons may be in several batches.
     """
-    report = auditing.audit_table(table, make_auditable_spec(config))
-    notes = (CONTROLLERS,) if config.partition.controller else ()
-    return replace(report, notes=notes, premises=list_premises(config))
+    spec = make_auditable_spec(config, persons_return=persons_return)
+    report = auditing.audit_table(table, spec)
+    return explain_audit(report, config, persons_return=persons_return)
 
 
 def audit_staged(

@@ -1,8 +1,10 @@
 """One run that makes a release: stages, audits and measures it, then publishes it or not."""
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import cached_property
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -24,6 +26,7 @@ from anonlib.run.account import Account
 from anonlib.run.audited_release import AuditedRelease
 from anonlib.run.completion import record_path, write_ahead, write_manifest
 from anonlib.run.figure_table import write_metrics
+from anonlib.run.manifest_persons import read_persons_return
 from anonlib.run.past import Past, PriorRelease
 from anonlib.run.plan import Plan
 from anonlib.run.promise import make_promise
@@ -80,6 +83,16 @@ class Run:
     @property
     def run_id(self) -> str:
         return self.account.run_id
+
+    @cached_property
+    def persons_return(self) -> bool:
+        """Whether persons may be in several batches of the table with the rows of this run: it was
+        told to accept that, or a run before it was, whose rows are still there."""
+        if self.config.release.mode != "append":
+            return False
+        if self.config.release.acknowledge_returning:
+            return True
+        return read_persons_return(json.loads(self.target.newest_manifest()))
 
     def through(self, source: Source, scan: Scan, lease: Lease) -> ReleaseResult:
         """Stages, audits, measures, judges by the gates, publishes and records.
@@ -234,6 +247,7 @@ class Run:
             trees,
             promise=make_promise(self.config, schema),
             levels=release.staging.plan.levels,
+            persons_return=self.persons_return,
         )
         lease.require()
         require_current(self.config.context)
@@ -287,7 +301,8 @@ class Run:
             policy=release.rules,
             overview=overview,
             table=self.target.path,
-            auditable=counts_persons(self.config),
+            persons_return=self.persons_return,
+            auditable=counts_persons(self.config, persons_return=self.persons_return),
             manifest=manifest_path(self.target.path) if ending == "published" else "",
             record=record_path(self.spark, self.config.record_path, self.run_id),
             seconds=dict(self.progress.seconds),

@@ -330,6 +330,11 @@ def test_what_remains_follows_from_the_config() -> None:
     known = texts(facts(context={"may_know": ["age"]}), "What remains")["attackers"]
     assert known == f"{rest['attackers']}; attacks took all quasi-identifiers as known"
     assert "persons" not in rest  # checked, by a column
+    assert "batches" not in rest
+    several = facts(persons_return=True)
+    assert "batches" in texts(several, "What remains")
+    shown = texts(several, "Which data")["persons"]
+    assert shown.endswith("in every batch; persons may be in several")
     assert rest["city"].startswith("published as they are; rare combinations: checked")
     assert "within the models" in rest["diagnosis"]
     assert rest["policy"] == "1 rule for a person to confirm, in the annex"

@@ -211,6 +211,12 @@ def test_what_the_manifest_has(made: tuple[pa.Table, dict[str, Any]]) -> None:
     for persons in ("counted by unit", "one row per person: checked"):
         other = {**manifest, "persons": persons}
         assert tell_states(table, facts, other)["persons"] == "contradicted"
+    several = seal_record(json.dumps({**record, "persons_return": True}))
+    for certificate, persons_return in ((facts, True), (several, False)):
+        other = {**manifest, "persons_return": persons_return}
+        assert tell_states(table, certificate, other)["persons"] == "contradicted"
+    own = {**manifest, "persons_return": True}
+    assert tell_states(table, several, own)["persons"] == "confirmed"
     states = tell_states(table, facts, {**manifest, "losses": 1, "rows_suppressed": None})
     assert (states["run"], states["persons"]) == ("confirmed", "confirmed")
     assert states["rows suppressed"] == states["loss ncp"] == "unsaid"

@@ -92,6 +92,12 @@ def test_groups_are_promised_only_where_they_are_listed() -> None:
     assert promise not in write_dictionary({**MANIFEST, "hierarchies": {}})
 
 
+def test_persons_who_may_be_in_several_batches() -> None:
+    several = "Persons may be in several batches"
+    assert several not in write_dictionary(MANIFEST)
+    assert several in write_dictionary({**MANIFEST, "persons_return": True})
+
+
 def test_what_counts_as_missing() -> None:
     assert "count as missing, too" not in write_dictionary(MANIFEST)
     columns = [

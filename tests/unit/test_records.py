@@ -24,6 +24,7 @@ from anonlib.kernels import Kernel
 from anonlib.local.content_rules import Content
 from anonlib.partition.cuts import Cuts
 from anonlib.privacy.k_anonymity import KAnonymity
+from anonlib.run.manifest_persons import read_persons_return
 from anonlib.run.promise import Promise
 from anonlib.run.records import manifest, record
 from anonlib.run.result import ReleaseResult
@@ -97,12 +98,15 @@ PROMISE = Promise(
 )
 
 
-def public(made: Config, n_rows_in: int = 1000, **losses: float | None) -> dict[str, Any]:
+def public(
+    made: Config, n_rows_in: int = 1000, persons_return: bool = False, **losses: float | None
+) -> dict[str, Any]:
     report: Any = Report()
     outcome: Any = Outcome(losses)
-    found: dict[str, Any] = json.loads(
-        manifest(made, "run-1", report, outcome, n_rows_in, promise=PROMISE)
+    text = manifest(
+        made, "run-1", report, outcome, n_rows_in, promise=PROMISE, persons_return=persons_return
     )
+    found: dict[str, Any] = json.loads(text)
     return found
 
 
@@ -170,7 +174,6 @@ def test_manifest_of_a_table_that_was_appended_to() -> None:
     found = json.loads(
         manifest(config(release=release), "run-2", report, outcome, 33, promise=PROMISE)
     )
-    assert found["persons"] == "one row per person: declared, not checked"
     counts = [found[f"rows_{what}"] for what in ("released", "added", "suppressed")]
     assert counts == [1000, 30, "<5"]
     assert found["of_rows_added"] == ["rows_suppressed", "losses", "partition"]
@@ -180,9 +183,29 @@ def test_manifest_of_a_table_that_was_appended_to() -> None:
     for apart in (Report(by_batch=True), Report(verdicts=(by_parts,))):
         text = manifest(config(release=release), "run-2", apart, outcome, 33, promise=PROMISE)  # type: ignore[arg-type]
         assert json.loads(text)["audited"] == "each batch when it was added"
-    known = config(release=release, one_row_per_person="person")
-    found = json.loads(manifest(known, "run-2", report, outcome, 33, promise=PROMISE))
-    assert found["persons"].endswith("persons may be in several")
+
+
+@pytest.mark.parametrize(
+    ("persons", "text"),
+    [
+        ({"one_row_per_person": "person"}, "one row per person: checked"),
+        ({"one_row_per_person": True}, "one row per person: declared, not checked"),
+        ({"one_row_per_person": None, "unit": ["person"]}, "counted by unit"),
+    ],
+)
+def test_persons_who_may_be_in_several_batches(persons: dict[str, Any], text: str) -> None:
+    """The table's manifest says so, whatever the config of the last run."""
+    made = config(**persons)
+    once, again = public(made), public(made, persons_return=True)
+    assert once["persons"] == text
+    head, _, how = text.partition(":")
+    every = f"{head} in every batch:{how}" if how else f"{head} in every batch"
+    assert again["persons"] == f"{every}; persons may be in several"
+    assert again["persons_kind"] == once["persons_kind"]
+    assert [read_persons_return(found) for found in (once, again)] == [False, True]
+    earlier = {"persons": again["persons"]}  # manifests of earlier versions
+    assert read_persons_return(earlier)
+    assert not read_persons_return({})
 
 
 def test_parameters_of_recoders_that_are_public(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from anonlib.auditing import AuditReport, Verdict
 from anonlib.config.model import Config, PrivacySection
 from anonlib.config.reading import parse
 from anonlib.errors import AuditError, Problem
-from anonlib.evaluation.published_spec import counts_persons
+from anonlib.evaluation.published_spec import CONTROLLERS, counts_persons
 from anonlib.local.table_digest import Digest
 from anonlib.privacy.k_anonymity import KAnonymity
 from anonlib.run import staged_audit
@@ -260,21 +260,49 @@ STABLE = {"key_env": "KEY", "scope": "stable"}
 def test_persons_of_a_published_table(
     monkeypatch: pytest.MonkeyPatch, changes: dict[str, Any], persons: str, counts: bool
 ) -> None:
+    """The config may say that persons return, or the table."""
     table: Any = "table"
     made = config(**changes)
     asked = audited(monkeypatch, report(9))
     found = staged_audit.audit_published(table, made)
     ((_, spec, _),) = asked
     assert (spec.persons, spec.token) == (persons, "name" if persons == "token" else None)
-    assert counts_persons(made) == counts
+    assert counts_persons(made, persons_return=False) == counts
     assert found.notes == ()
+    if "release" in changes:
+        plain = config(**{name: each for name, each in changes.items() if name != "release"})
+        staged_audit.audit_published(table, plain, persons_return=True)
+        assert asked[1] == asked[0]
+        assert counts_persons(plain, persons_return=True) == counts
+
+
+@pytest.mark.parametrize("returns", [False, True])
+def test_persons_of_a_table_who_may_be_in_several_batches(
+    monkeypatch: pytest.MonkeyPatch, returns: bool
+) -> None:
+    """Whatever the config of the audit says: stable pseudonyms may then be there twice, and others
+    are no persons."""
+    table: Any = "table"
+    asked = audited(monkeypatch, report(9))
+    for pseudonyms, column, persons, premise in (
+        (STABLE, "name", "token", "counted by the pseudonym name"),
+        ({"key_env": "KEY"}, "name", "rows" if returns else "token", "in each batch"),
+        ({"key_env": "KEY"}, "born", "rows", "in each batch"),
+        ({"key_env": "KEY"}, True, "rows", "of each batch"),
+    ):
+        made = config(pseudonyms=pseudonyms, unit=[], one_row_per_person=column)
+        found = staged_audit.audit_published(table, made, persons_return=returns)
+        spec = asked[-1][1]
+        assert spec.persons == persons
+        assert spec.unique == ("name" if column == "name" and not returns else None)
+        assert (premise in found.premises[1]) == (returns or "counted by" in premise)
 
 
 def test_controllers_of_a_published_table(monkeypatch: pytest.MonkeyPatch) -> None:
     table: Any = "table"
     made = config(partition={"steps": [{"type": "controller", "column": "site"}]})
     asked = audited(monkeypatch, report(9))
-    assert staged_audit.audit_published(table, made).notes == (staged_audit.CONTROLLERS,)
+    assert staged_audit.audit_published(table, made).notes == (CONTROLLERS,)
     assert asked
 
 
