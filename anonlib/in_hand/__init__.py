@@ -5,7 +5,7 @@ import json
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, fields
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -39,7 +39,7 @@ from anonlib.errors import (
     without_cause,
 )
 from anonlib.evaluation import Evaluation, require_gates_of_releases
-from anonlib.evaluation.published_spec import CONTROLLERS, list_premises, make_auditable_spec
+from anonlib.evaluation.published_spec import explain_audit, make_auditable_spec
 from anonlib.in_hand.proof import audit_release, require_harmless
 from anonlib.local.arguments import (
     Arguments,
@@ -52,6 +52,7 @@ from anonlib.local.frames import (
     like,
     list_index,
     list_names,
+    note_index,
     read_parquet_file,
     require_table,
     to_arrow,
@@ -75,11 +76,6 @@ if TYPE_CHECKING:
 _ARGUMENTS = [f.name for f in fields(Arguments) if f.name != "sections"]
 #: The most models, and the most notes, that the short form of a release has.
 MOST_LINES = 12
-#: A note on tables of pandas.
-INDEX = (
-    "the index counts as columns, since pandas writes it with the table; `reset_index(drop=True)` "
-    "removes it"
-)
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -485,9 +481,7 @@ def audit(
         raise ConfigError(problems)
     data = require_table(read_parquet_file(table) if is_path else table)
     report = audit_in_memory(to_arrow_with_index(data), make_auditable_spec(chosen))
-    notes = [CONTROLLERS] if chosen.partition.controller else []
-    notes += [INDEX] if list_index(data) else []
-    return replace(report, notes=tuple(notes), premises=list_premises(chosen))
+    return explain_audit(report, chosen, note_index(data))
 
 
 def evaluate(

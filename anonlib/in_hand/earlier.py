@@ -1,7 +1,6 @@
 """Measures a release in hand that was made earlier, without links to its source."""
 
 import secrets
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -17,6 +16,7 @@ from anonlib.local.arguments import config_in_hand
 from anonlib.local.frames import (
     is_of_spark,
     list_names,
+    note_index,
     require_table,
     to_arrow,
     to_arrow_with_index,
@@ -35,7 +35,7 @@ def evaluate_tables(
 ) -> ReleaseResult:
     """Audits and measures a release in hand, as `anonlib.evaluate` says."""
     from anonlib.auditing.in_memory import audit_in_memory
-    from anonlib.evaluation.published_spec import CONTROLLERS, list_premises, make_auditable_spec
+    from anonlib.evaluation.published_spec import explain_audit, make_auditable_spec
 
     config = add_usual_measures(config_in_hand(config, in_memory=True))
     for name, table in (("released", released), ("source", source)):
@@ -47,7 +47,8 @@ def evaluate_tables(
     found = [*find_accounts(), *find_unsupported(config), *check_minimum_k(config.all_models)]
     if found:
         raise ConfigError(found)
-    given = to_arrow_with_index(require_table(released))
+    released = require_table(released)
+    given = to_arrow_with_index(released)
     rows = _read_source(require_table(source), config)
     n_in, n_out = rows.table.num_rows, given.num_rows
     if n_out > n_in:
@@ -57,8 +58,7 @@ def evaluate_tables(
     table = _as_released(given, rows.schema)
     with progress.stage("audit"):
         report = audit_in_memory(given, make_auditable_spec(config))
-        notes = (CONTROLLERS,) if config.partition.controller is not None else ()
-        report = replace(report, notes=notes, premises=list_premises(config))
+        report = explain_audit(report, config, note_index(released))
     return _measure(config, rows, table, report, progress)
 
 

@@ -3,7 +3,7 @@
 import os
 import sys
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +61,15 @@ def list_index(data: Any) -> list[str]:
     index = data.index
     plain = isinstance(index, pd.RangeIndex) and index.name is None
     return [] if plain else ["index" if name is None else str(name) for name in index.names]
+
+
+def note_index(data: Any) -> Iterator[str]:
+    """A note if a table has an index that is audited with its columns."""
+    if list_index(data):
+        yield (
+            "the index counts as columns, since pandas writes it with the table; "
+            "`reset_index(drop=True)` removes it"
+        )
 
 
 def to_arrow(data: Any, names: Collection[str]) -> pa.Table:

@@ -52,6 +52,11 @@ def test_an_index_is_audited() -> None:
     found = again(release, release.table.to_pandas().set_index(names))
     assert found.audit is not None
     assert [problem.where for problem in found.audit.problems] == ["name"]
+    (note,) = found.audit.notes
+    assert note.startswith("the index counts as columns")
+    assert anonlib.audit(release.table.to_pandas().set_index(names), release.config).notes == (
+        note,
+    )
 
 
 def test_gates_are_judged_and_stop_nothing() -> None:
