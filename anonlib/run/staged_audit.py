@@ -88,10 +88,9 @@ def audit_with_published(
     table: DataFrame,
     spec: AuditSpec,
     batch_report: AuditReport,
-    n_published: int,
     known: AuditReport | None,
 ) -> AuditReport:
-    """Audits the published and the added rows together.
+    """Audits the published and the added rows together. The report may be that they fail.
 
     Cost: none if the audit of the published rows is known, else one of the table.
 
@@ -99,19 +98,21 @@ def audit_with_published(
         table: The published and the added rows.
         spec: The spec of the published table.
         batch_report: The audit of the added rows.
-        n_published: The number of published rows.
         known: The audit of the published rows, by the run that left them; None if there is none.
-
-    Raises AuditError unless the audit passed.
     """
     report = None if known is None else join_reports(known, batch_report, spec)
     if report is None:
         report = auditing.audit_table(table, spec)
         if spec.persons == "unknown":  # what is there was audited by tokens that are gone
             report = by_parts(report, batch_report)
-    report.require_passed("the audit of the table with the batch")
-    require_whole(n_published, batch_report.n_rows, report.n_rows)
     return report
+
+
+def require_with_published(report: AuditReport, n_published: int, n_added: int) -> None:
+    """Raises AuditError unless the audit of the published and the added rows passed, and counted
+    all of them."""
+    report.require_passed("the audit of the table with the batch")
+    require_whole(n_published, n_added, report.n_rows)
 
 
 def require_audited(

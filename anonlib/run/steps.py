@@ -9,7 +9,7 @@ from functools import cached_property
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from anonlib.auditing import AuditReport
+from anonlib.auditing import AuditReport, AuditSpec
 from anonlib.config.checks.context_section import require_current
 from anonlib.config.keys import new_token_key
 from anonlib.config.model import Config
@@ -42,6 +42,7 @@ from anonlib.run.staged_audit import (
     find_released_nodes,
     judge_audited,
     require_audited,
+    require_with_published,
 )
 from anonlib.run.staging import Place, stage_release
 from anonlib.run.suppression import find_least_cost
@@ -177,15 +178,19 @@ class Run:
             report = audit_staged(rows, spec, schema, staging.plan, table, by_file)
             self.account.report = report
             require_audited(report, outcome, staging.plan, scan, config.privacy)
-            table_report = report
-            if table is not None:
-                known = None if self.prior.known is None else self.prior.known.report
-                n_published = self.prior.n_rows
-                table_report = audit_with_published(table, spec, report, n_published, known)
-                self.account.report = table_report
+            table_report = report if table is None else self._audit_table(table, spec, report)
             rules = judge_audited(config, schema, (report, table_report))
             nodes = self._find_nodes(rows, schema, table, table_report)
         return AuditedRelease(staging, rows, outcome, report, table_report, nodes, rules, least)
+
+    def _audit_table(self, table: DataFrame, spec: AuditSpec, report: AuditReport) -> AuditReport:
+        """The audit of a table with this run's rows, whose own is `report`. The account has it also
+        if it fails: else it would tell that all models hold in a run that was stopped by one."""
+        known = None if self.prior.known is None else self.prior.known.report
+        of_table = audit_with_published(table, spec, report, known)
+        self.account.report = of_table
+        require_with_published(of_table, self.prior.n_rows, report.n_rows)
+        return of_table
 
     def _find_nodes(
         self, rows: DataFrame, schema: Schema, table: DataFrame | None, report: AuditReport

@@ -150,11 +150,12 @@ def test_the_table_with_a_batch(
     table: Any = "table"
     spec = replace(SPEC, persons=persons)
     asked = audited(monkeypatch, whole)
+    found = staged_audit.audit_with_published(table, spec, added, None)
     if fails:
         with pytest.raises(AuditError, match=fails):
-            staged_audit.audit_with_published(table, spec, added, 5, None)
+            staged_audit.require_with_published(found, 5, added.n_rows)
     else:
-        found = staged_audit.audit_with_published(table, spec, added, 5, None)
+        staged_audit.require_with_published(found, 5, added.n_rows)
         assert (found.passed, found.n_rows) == (True, 9)
     assert asked == [("table", spec, None)]
 
@@ -176,15 +177,16 @@ def test_known_rows_are_not_audited_again(
     """Unless both parts hold just the models that the table must hold."""
     table: Any = "table"
     asked = audited(monkeypatch, report(9))
-    found = staged_audit.audit_with_published(table, SPEC, added, 5, known)
+    found = staged_audit.audit_with_published(table, SPEC, added, known)
     assert (found.by_batch, len(asked)) == (joined, 0 if joined else 1)
     assert (found.n_rows, found.passed) == (9, True)
 
 
 def test_known_rows_must_be_all_that_are_there() -> None:
     table: Any = "table"
+    found = staged_audit.audit_with_published(table, SPEC, report(4), report(5))
     with pytest.raises(AuditError, match=r"rows don't add up.*audited; see what is there"):
-        staged_audit.audit_with_published(table, SPEC, report(4), 6, report(5))
+        staged_audit.require_with_published(found, 6, 4)
 
 
 def test_two_parts_make_bounds() -> None:

@@ -6,7 +6,12 @@ from typing import Any
 
 import pytest
 
+from anonlib import auditing
+from anonlib.auditing import AuditReport, Verdict
+from anonlib.errors import AuditError
+from anonlib.privacy.k_anonymity import KAnonymity
 from anonlib.run.steps import Run
+from tests.support import audit_spec
 
 
 def run(manifest: dict[str, Any], **release: Any) -> Run:
@@ -33,3 +38,20 @@ def test_persons_may_be_in_several_batches(
     manifest: dict[str, Any], release: dict[str, Any], persons_return: bool
 ) -> None:
     assert run(manifest, **release).persons_return is persons_return
+
+
+def test_the_account_has_the_audit_that_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """That of the table, not that of the batch, which passed."""
+    holding, failing = Verdict("k", True, 5, 5, 0, ()), Verdict("k", False, 4, 5, 1, (4,))
+    batch, of_table = (
+        AuditReport(n, 1, (verdict,), (), ((n, 1),), "none")
+        for n, verdict in ((5, holding), (9, failing))
+    )
+    monkeypatch.setattr(auditing, "audit_table", lambda *_: of_table)
+    made: Any = run({})
+    made.account = SimpleNamespace(report=batch)
+    made.prior = SimpleNamespace(known=None, n_rows=4)
+    table: Any = "table"
+    with pytest.raises(AuditError, match="the audit of the table with the batch failed"):
+        made._audit_table(table, audit_spec(("a",), ("a",), (KAnonymity(k=5),)), batch)
+    assert made.account.report is of_table
