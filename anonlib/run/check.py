@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from anonlib.auditing.verdicts import JOINT
+from anonlib.config.checks.persons import note_links
 from anonlib.config.model import Attribute, Config, PrivacySection
 from anonlib.config.policies.judgement import judge_rules
 from anonlib.config.resolve import bind_models
@@ -32,6 +33,7 @@ def resolve_check(
             *note_times(schema, scan.sample),
             *_note_persons(config.one_row_per_person),
             *note_seed(config.seed),
+            *note_links(config),
             *note_unused(config),
             *_note_review(config.review),
         ),

@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 
 from anonlib.auditing import AuditReport, AuditSpec
 from anonlib.config.checks.context_section import require_current
+from anonlib.config.checks.persons import note_links
 from anonlib.config.keys import new_token_key
 from anonlib.config.model import Config
 from anonlib.config.summary import digest_config
@@ -119,6 +120,7 @@ class Run:
                 notes=(
                     *notes,
                     *source.schema.notes,
+                    *note_links(self.config),
                     *note_unused(self.config),
                     *result.notes,
                 ),

@@ -1,5 +1,6 @@
 """Persons are persons, however they are written: units, unique identifiers, ledger, pseudonyms."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -135,9 +136,20 @@ def test_pseudonyms_and_ledger(spark: SparkSession, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="3 persons of the source were released before"):
         anonlib.release(given, dataframe=frame_of(spark, again))
     given["release"] |= {"acknowledge_returning": True}
-    anonlib.release(given, dataframe=frame_of(spark, again))
+    given["privacy"] |= {"acknowledge_linked": True}
+    result = anonlib.release(given, dataframe=frame_of(spark, again))
+    assert any("quasi-identifiers in two batches" in note for note in result.notes)
     rows = spark.read.format("delta").load(str(tmp_path / "out")).select("id").collect()
     assert len({row["id"] for row in rows}) == 13
+    # After batches of persons who are new, too, some of the table are in several.
+    given["release"] |= {"acknowledge_returning": False}
+    result = anonlib.release(given, dataframe=frame_of(spark, [f"r{i}" for i in range(8)]))
+    assert result.persons_return
+    manifest = json.loads((tmp_path / "out/_anonlib/manifest.json").read_text())
+    assert manifest["persons"].endswith("persons may be in several")
+    report = anonlib.audit(str(tmp_path / "out"), given)
+    assert report.passed
+    assert "persons: counted by the pseudonym id" in report.premises
 
 
 def test_one_text_agrees_with_the_column(spark: SparkSession) -> None:

@@ -719,7 +719,8 @@ def test_persons_who_may_return() -> None:
         "ledger": {"key_env": "LEDGER"},
     }
     stable = {"key_env": "KEY", "scope": "stable"}
-    config = {**NAMED, "release": again, "pseudonyms": stable}
+    privacy = {**NAMED["privacy"], "acknowledge_linked": True}
+    config = {**NAMED, "release": again, "pseudonyms": stable, "privacy": privacy}
     persons = [key_of(0), key_of(1), key_of(0), key_of(0)]
     found = anonlib.audit(pa.table({"q": [*"aaaa"], "p": persons}), config)
     assert (found.passed, found.smallest_class) == (True, 2)

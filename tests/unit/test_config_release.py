@@ -4,6 +4,8 @@ from typing import Any
 
 import pytest
 
+from anonlib.config.checks.persons import note_links
+from anonlib.config.model import Config
 from anonlib.config.reading import parse
 from anonlib.errors import ConfigError
 
@@ -11,22 +13,26 @@ ENV = {"key_env": "LEDGER"}
 LINKED = {"models": [{"type": "k_anonymity", "k": 3}], "acknowledge_linked": True}
 
 
+RAW: dict[str, Any] = {
+    "source": {"format": "parquet", "path": "people"},
+    "attributes": {
+        "id": {"role": "identifier", "pseudonym": True},
+        "age": {"role": "quasi_identifier", "scale": "continuous"},
+    },
+    "one_row_per_person": "id",
+    "privacy": {"models": [{"type": "k_anonymity", "k": 3}]},
+    "pseudonyms": {"key_env": "PSEUDONYMS"},
+}
+
+
+def made(**changes: Any) -> Config:
+    return parse({**RAW, **changes})
+
+
 def problems(release: dict[str, Any], **changes: Any) -> dict[str, str]:
     """The problems of a config with this release section."""
-    raw = {
-        "source": {"format": "parquet", "path": "people"},
-        "attributes": {
-            "id": {"role": "identifier", "pseudonym": True},
-            "age": {"role": "quasi_identifier", "scale": "continuous"},
-        },
-        "one_row_per_person": "id",
-        "privacy": {"models": [{"type": "k_anonymity", "k": 3}]},
-        "pseudonyms": {"key_env": "PSEUDONYMS"},
-        "release": {"path": "out/people", **release},
-        **changes,
-    }
     try:
-        parse(raw)
+        made(**{"release": {"path": "out/people", **release}, **changes})
     except ConfigError as error:
         return {problem.where: problem.text for problem in error.problems}
     return {}
@@ -206,3 +212,28 @@ def test_pseudonyms_that_link_rows(persons: dict[str, Any], linked: bool) -> Non
     if linked:
         assert "privacy.acknowledge_linked" in found["attributes.id.pseudonym"]
         assert problems({}, **persons, privacy=LINKED) == {}
+
+
+@pytest.mark.parametrize(
+    ("scope", "release", "linked"),
+    [
+        ("stable", {"mode": "append", "ledger": ENV, "acknowledge_returning": True}, True),
+        ("release", {"mode": "append", "ledger": ENV, "acknowledge_returning": True}, False),
+        ("stable", {"mode": "append", "ledger": ENV}, False),
+        ("stable", {"mode": "overwrite"}, False),
+    ],
+)
+def test_pseudonyms_that_link_batches(scope: str, release: dict[str, Any], linked: bool) -> None:
+    """Persons who return have the pseudonym of their earlier rows, if it is stable."""
+    given = {"pseudonyms": {"key_env": "PSEUDONYMS", "scope": scope}}
+    found = problems(release, **given)
+    assert ("attributes.id.pseudonym" in found) == linked
+    if linked:
+        assert "a person who returns" in found["attributes.id.pseudonym"]
+        assert problems(release, **given, privacy=LINKED) == {}
+    raw = {**given, "privacy": LINKED, "release": {"path": "out/people", **release}}
+    assert [note.startswith("pseudonyms: a person who ") for note in note_links(made(**raw))] == (
+        [True] if linked else []
+    )
+    unnamed = {"id": {"role": "identifier"}, "age": RAW["attributes"]["age"]}
+    assert [*note_links(made(**raw, attributes=unnamed))] == []

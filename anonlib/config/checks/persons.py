@@ -3,7 +3,13 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from anonlib.config.checks.attributes import HIDDEN
-from anonlib.config.model import Attribute, PrivacySection, PseudonymsSection
+from anonlib.config.model import (
+    Attribute,
+    Config,
+    PrivacySection,
+    PseudonymsSection,
+    ReleaseSection,
+)
 from anonlib.errors import Problem, did_you_mean
 from anonlib.table.schema import Role
 
@@ -43,9 +49,11 @@ def check_pseudonyms(
     pseudonyms: PseudonymsSection | None,
     privacy: PrivacySection,
     one_row_per_person: bool | str,
+    release: ReleaseSection,
 ) -> Iterator[Problem]:
     """Pseudonyms need a key. Rows with the same pseudonym are linked, but models count the persons
-    of each class on its own. So pseudonyms must be unique, or the links must be acknowledged."""
+    of each class on its own. So pseudonyms must be unique, also among the batches of a table, or
+    the links must be acknowledged."""
     names = [n for n, a in attributes.items() if a.role is Role.IDENTIFIER and a.pseudonym]
     if names and not pseudonyms:
         yield Problem(
@@ -61,3 +69,28 @@ def check_pseudonyms(
                 "no two rows have the same, name the column in `one_row_per_person`; else set "
                 "privacy.acknowledge_linked: true",
             )
+        elif links_batches(pseudonyms, release):
+            yield Problem(
+                f"attributes.{name}.pseudonym",
+                "a person who returns gets the pseudonym of the earlier rows, since its scope is "
+                "stable: who knows one of these rows finds the others. Leave out who was released "
+                "before, instead of `release.acknowledge_returning`; or set "
+                "privacy.acknowledge_linked: true",
+            )
+
+
+def links_batches(pseudonyms: PseudonymsSection | None, release: ReleaseSection) -> bool:
+    """Whether persons who return have the pseudonym of their earlier rows."""
+    stable = pseudonyms is not None and pseudonyms.scope == "stable"
+    return stable and release.mode == "append" and release.acknowledge_returning
+
+
+def note_links(config: Config) -> Iterator[str]:
+    """What is accepted with rows of several batches that pseudonyms link."""
+    named = any(a.role is Role.IDENTIFIER and a.pseudonym for a in config.attributes.values())
+    if named and links_batches(config.pseudonyms, config.release):
+        yield (
+            "pseudonyms: a person who returns has the same one in several batches; k counts the "
+            "persons of each class, and fewer fit all rows of one pseudonym: who knows somebody's "
+            "quasi-identifiers in two batches may find all rows of that person"
+        )
