@@ -206,12 +206,18 @@ class AuditReport:
         holding = [verdict.holds for verdict in self.verdicts]
         return not self.problems and bool(holding) and all(holding)
 
-    def require_passed(self, what: str) -> None:
-        """Raises AuditError with all failures, if there are any. what: The audit's name."""
+    def require_passed(self, what: str, advice: str = "") -> None:
+        """Raises AuditError with all failures, if there are any.
+
+        Args:
+            what: The audit's name.
+            advice: What to do where models do not hold.
+        """
         if not self.passed:
             failing = [v for v in self.verdicts if not v.holds]
             failed = [f"{v.model}: {v.note or count_failing(v.n_failing)}" for v in failing]
-            texts = "; ".join([*failed, *map(str, self.problems)])
+            told = [advice] if advice and failing else []
+            texts = "; ".join([*failed, *map(str, self.problems), *told])
             raise AuditError(f"{what} failed, nothing was published: {texts}")
 
     @property

@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 from anonlib import auditing
 from anonlib.auditing import AuditReport, AuditSpec, by_parts, join_reports
 from anonlib.auditing.report import EACH_CONTROLLER, EACH_FILE, name_controllers
+from anonlib.config.checks.privacy_section import name_relative
 from anonlib.config.model import Config, PrivacySection
 from anonlib.config.policies.judgement import RuleVerdict, require_rules
 from anonlib.config.resolve import with_names
@@ -108,10 +109,25 @@ def audit_with_published(
     return report
 
 
-def require_with_published(report: AuditReport, n_published: int, n_added: int) -> None:
+def require_with_published(
+    report: AuditReport, spec: AuditSpec, n_published: int, n_added: int
+) -> None:
     """Raises AuditError unless the audit of the published and the added rows passed, and counted
-    all of them."""
-    report.require_passed("the audit of the table with the batch")
+    all of them. The audit of the added rows passed, with the whole table as the reference of its
+    models: so what fails are published rows."""
+    failing = {str(each.spec.get("type")) for each in report.verdicts if not each.holds}
+    if relative := name_relative([model for model in spec.models if model.type in failing]):
+        advice = (
+            f"the batch holds it, and published rows do not any more: by {relative}, classes are "
+            "compared with the whole table, whose distribution every batch moves; append fewer "
+            "rows at a time, or publish all rows anew (`mode: overwrite`)"
+        )
+    else:
+        advice = (
+            "the batch holds it, and published rows do not: append by the models that they were "
+            "released with, or publish all rows anew (`mode: overwrite`)"
+        )
+    report.require_passed("the audit of the table with the batch", advice)
     require_whole(n_published, n_added, report.n_rows)
 
 

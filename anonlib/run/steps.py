@@ -191,7 +191,7 @@ class Run:
         known = None if self.prior.known is None else self.prior.known.report
         of_table = audit_with_published(table, spec, report, known)
         self.account.report = of_table
-        require_with_published(of_table, self.prior.n_rows, report.n_rows)
+        require_with_published(of_table, spec, self.prior.n_rows, report.n_rows)
         return of_table
 
     def _find_nodes(

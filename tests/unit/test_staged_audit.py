@@ -15,7 +15,11 @@ from anonlib.config.reading import parse
 from anonlib.errors import AuditError, Problem
 from anonlib.evaluation.published_spec import CONTROLLERS, counts_persons
 from anonlib.local.table_digest import Digest
+from anonlib.privacy import PrivacyModel
+from anonlib.privacy.beta_likeness import BetaLikeness
+from anonlib.privacy.delta_disclosure import DeltaDisclosure
 from anonlib.privacy.k_anonymity import KAnonymity
+from anonlib.privacy.t_closeness import TCloseness
 from anonlib.run import staged_audit
 from anonlib.table.schema import Column, Role, Schema
 from tests.support import audit_spec
@@ -153,9 +157,9 @@ def test_the_table_with_a_batch(
     found = staged_audit.audit_with_published(table, spec, added, None)
     if fails:
         with pytest.raises(AuditError, match=fails):
-            staged_audit.require_with_published(found, 5, added.n_rows)
+            staged_audit.require_with_published(found, spec, 5, added.n_rows)
     else:
-        staged_audit.require_with_published(found, 5, added.n_rows)
+        staged_audit.require_with_published(found, spec, 5, added.n_rows)
         assert (found.passed, found.n_rows) == (True, 9)
     assert asked == [("table", spec, None)]
 
@@ -182,11 +186,28 @@ def test_known_rows_are_not_audited_again(
     assert (found.n_rows, found.passed) == (9, True)
 
 
+@pytest.mark.parametrize(
+    ("model", "advice"),
+    [
+        (KAnonymity(k=9), "append by the models that they were released with"),
+        (TCloseness(t=0.3, attribute="a"), "by t_closeness, .*; append fewer rows at a time"),
+        (BetaLikeness(beta=1, attribute="a"), "by beta_likeness, .*append fewer rows at a time"),
+        (DeltaDisclosure(delta=1, attribute="a"), "by delta_disclosure, .*append fewer rows"),
+    ],
+)
+def test_what_to_do_where_published_rows_fail(model: PrivacyModel, advice: str) -> None:
+    """The batch has passed. Its rows change what the published ones are compared with."""
+    failed = report(9, replace(BAD, spec={"type": model.type}))
+    spec = replace(SPEC, models=(KAnonymity(k=3), TCloseness(t=0.4, attribute="b"), model))
+    with pytest.raises(AuditError, match=f"the batch holds it.*{advice}"):
+        staged_audit.require_with_published(failed, spec, 5, 4)
+
+
 def test_known_rows_must_be_all_that_are_there() -> None:
     table: Any = "table"
     found = staged_audit.audit_with_published(table, SPEC, report(4), report(5))
     with pytest.raises(AuditError, match=r"rows don't add up.*audited; see what is there"):
-        staged_audit.require_with_published(found, 6, 4)
+        staged_audit.require_with_published(found, SPEC, 6, 4)
 
 
 def test_two_parts_make_bounds() -> None:
