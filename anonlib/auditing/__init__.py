@@ -10,7 +10,13 @@ from dataclasses import replace
 
 from anonlib.auditing.audit import audit_parts, audit_table
 from anonlib.auditing.in_memory import audit_in_memory
-from anonlib.auditing.report import AuditReport, AuditSpec, Persons, Verdict
+from anonlib.auditing.report import (
+    EACH_CONTROLLER,
+    AuditReport,
+    AuditSpec,
+    Persons,
+    Verdict,
+)
 from anonlib.auditing.verdicts import list_labels, round_sizes
 
 #: The note of a verdict that follows from the parts of a table.
@@ -52,11 +58,15 @@ def join_reports(prior: AuditReport, batch: AuditReport, spec: AuditSpec) -> Aud
         spec: The spec of the table. Verdicts on other models are left out.
 
     Returns:
-        The report; None if a part did not pass, or was not audited for all of the spec.
+        The report, with the verdicts on the rows of each data controller where both parts have
+        them; None if a part did not pass, or was not audited for all of the spec.
     """
     both = [{verdict.model: verdict for verdict in part.verdicts} for part in (prior, batch)]
     labels = list_labels(spec)
     audited = all(each.keys() >= {*labels} for each in both)
+    # Not those of controllers with own models: the parts name only how many there are.
+    apart = [f"{EACH_CONTROLLER}: {label}" for label in labels]
+    labels += [label for label in apart if all(label in each for each in both)]
     passed = prior.passed and batch.passed
     if not audited or not passed or prior.insensitive != batch.insensitive:
         return None

@@ -231,6 +231,16 @@ def test_two_parts_make_bounds() -> None:
         by_batch=True,
     )
     assert AuditReport.from_dict(json.loads(json.dumps(found.to_dict()))) == found
+    # Each controller holds the models in the table if it does in both parts.
+    ours = replace(other, verdicts=(GOOD, replace(apart, value=3)))
+    joined: Any = auditing.join_reports(one, ours, spec)
+    assert joined.verdicts == (
+        replace(GOOD, exact=False),
+        replace(apart, value=3, exact=False),
+    )
+    own = replace(apart, model="2 controllers with their own models: k_anonymity k=3")
+    both = [replace(each, verdicts=(*each.verdicts, own)) for each in (one, ours)]
+    assert auditing.join_reports(*both, spec) == joined  # not the same two, perhaps
     unmeasured = replace(one, verdicts=(replace(GOOD, value=None),))
     assert auditing.join_reports(unmeasured, other, spec).verdicts[0].value is None  # type: ignore[union-attr]
 
