@@ -230,9 +230,10 @@ def audit_delta(
         reader = spark.read.format("delta")
         if version is not None:
             reader = reader.option("versionAsOf", version)
+        rows = reader.load(table)
         manifest = read_manifest(spark, table, version)
         again = read_persons_return(manifest)
-        report = audit_published(reader.load(table), config, persons_return=again)
+        report = audit_published(rows, config, persons_return=again)
     return replace(report, shortfalls=find_shortfalls(config, manifest))
 
 

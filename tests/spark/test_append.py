@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
+import anonlib
 from anonlib.run import publish
 from tests.spark.support import (
     MARKER,
@@ -218,7 +219,12 @@ def test_rows_that_a_restore_took_back(shell: Shell, spark: SparkSession, starte
     said; its persons were released all the same."""
     path, second = started / "out" / "table", config(started, batch(30, 9))
     assert shell.release(second, "--run-id", "two").code == 0
+    page = anonlib.certify(next((started / "out" / "table.private").glob("[!t]*.json")))
     spark.sql(f"RESTORE TABLE delta.`{path}` TO VERSION AS OF 0")
+    # The manifest beside the table is still that of the second run.
+    states = {line.name: line.state for line in anonlib.verify(page, path)}
+    assert states["run"] == "confirmed", states
+    assert "contradicted" not in states.values(), states
     gone = "run two was published as version 1, and version 2 restored the table to version 0: its"
     refused(shell.release(second, "--run-id", "two"), 2, "release.run_id: ", gone)
     manifest = json.loads((path / "_anonlib" / "manifest.json").read_text())

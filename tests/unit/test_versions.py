@@ -3,11 +3,12 @@ RESTORE takes back."""
 
 import json
 from contextlib import nullcontext
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from anonlib.errors import BusyError
+from anonlib.errors import BusyError, InputError
 from anonlib.run.manifest_reading import choose_manifest
 from anonlib.run.publish import APP, RETENTION, Commit, Target, mark_purge
 from tests.unit import test_target
@@ -201,3 +202,24 @@ def test_the_manifest_of_an_earlier_version(store: Store, log: Log, no_columns: 
     assert choose_manifest(target(log, Snapshot(7, runs), history()), 1) == "newest"
     restored = target(log, Snapshot(7, runs), history((6, None, "to 2"), *rows))
     assert [choose_manifest(restored, version) for version in (7, 6, 5, 4)] == [ONE, ONE, TWO, ONE]
+
+
+def test_the_manifest_of_the_latest_version(store: Store, log: Log, no_columns: None) -> None:
+    """As the log has it: beside the table lies that of a run which a RESTORE took back, until the
+    next run."""
+    place = f"{ROOT}/_anonlib/manifest.json"
+    store.files[place] = TWO
+    runs = f"{APP}one", f"{APP}two"
+    rows = (1, TWO, "Append"), (0, ONE, "ErrorIfExists")
+    restored = target(log, Snapshot(2, runs), history((2, None, "to 0"), *rows))
+    assert choose_manifest(restored, None) == ONE
+    assert choose_manifest(target(log, Snapshot(1, runs), history(*rows)), None) == TWO
+    assert choose_manifest(target(log, Snapshot(1, runs), history()), None) == TWO
+    forgetful: Any = SimpleNamespace(newest_manifest=forget_runs, manifest=lambda: TWO)
+    assert choose_manifest(forgetful, None) == TWO
+    del store.files[place]
+    assert choose_manifest(target(log, Snapshot(1, runs), history()), None) == "{}"
+
+
+def forget_runs() -> str:
+    raise InputError("makes Delta forget which runs published")
