@@ -110,7 +110,8 @@ def release(
     require_gates_of_releases(config.gates, config.evaluate)
     run_id = config.release.run_id or _new_run_id()
     with keep_account("release", config, run_id, progress) as accounting:
-        return accounting.account.end(_release(config, accounting, progress, dataframe))
+        result = _release(config, accounting, progress, dataframe)
+        return accounting.account.end(result.with_plain_paths())
 
 
 def _release(
@@ -282,7 +283,8 @@ def evaluate_delta(
     progress = progress or Progress()
     verb = "trial" if trial else "evaluate"
     with keep_account(verb, config, _new_run_id(), progress) as accounting:
-        return accounting.account.end(_evaluate(config, accounting, progress, trial=trial))
+        result = _evaluate(config, accounting, progress, trial=trial)
+        return accounting.account.end(result.with_plain_paths())
 
 
 def _evaluate(

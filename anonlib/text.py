@@ -169,3 +169,9 @@ def _show_character(character: str) -> str:
         low <= code <= high for low, high in FILLERS
     )
     return "" if hidden else character
+
+
+def drop_file_scheme(path: str) -> str:
+    """A path on this machine's disks as Python's `open` takes it: `/a` for Spark's `file:/a`. Other
+    paths stay as they are."""
+    return "/" + path.removeprefix("file:").lstrip("/") if path.startswith("file:") else path

@@ -540,7 +540,8 @@ def _release_in_spark(data: Any, config: GivenConfig | None, arguments: Argument
             "no release was made: these rows wait in the backlog, or the run was published before; "
             "anonlib.release says which"
         )
-    table = data.sparkSession.read.format("delta").load(result.table)
+    # Spark takes a path without a scheme for one of its own store, which the config's is.
+    table = data.sparkSession.read.format("delta").load(chosen.release.path)
     record = open_record(result.record)
     risk = _value_risk(result.audit, chosen.unit)
     notes = (*notes, *result.notes)

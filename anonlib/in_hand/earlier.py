@@ -8,7 +8,7 @@ import pyarrow as pa
 from anonlib.auditing.report import AuditReport
 from anonlib.config.minimum_k import check_minimum_k
 from anonlib.config.model import Config
-from anonlib.config.policies.judgement import judge_rules, require_policy
+from anonlib.config.policies.judgement import require_policy
 from anonlib.config.reading import GivenConfig, add_usual_measures
 from anonlib.errors import ConfigError, InputError
 from anonlib.evaluation import evaluate_case
@@ -104,20 +104,13 @@ def _measure(
     release = MemoryRelease(table, 0, 0, {}, {}, encodings, counts={}, fits={}, notes=())
     case = make_case(release, rows, config, b"")
     evaluation = evaluate_case(config.evaluate, config.gates, case, progress)
-    return ReleaseResult(
+    return ReleaseResult.of_evaluation(
+        config,
+        rows.schema,
+        report,
+        evaluation,
         run_id=f"in-memory-{secrets.token_hex(4)}",
-        outcome="evaluated",
         n_rows_in=rows.table.num_rows,
-        n_rows_out=table.num_rows,
-        n_suppressed=rows.table.num_rows - table.num_rows,
         n_nobody=rows.n_nobody,
-        audit=report,
-        evaluation=evaluation,
-        policy=judge_rules(
-            config,
-            rows.schema,
-            report.smallest_class,
-            uncounted=report.smallest_class is None,
-        ),
         seconds=dict(progress.seconds),
     )

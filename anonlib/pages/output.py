@@ -16,6 +16,7 @@ from anonlib.config.summary import bare
 from anonlib.errors import InputError, StorageError, refuse_to_write
 from anonlib.pages import MARK, render, render_comparison
 from anonlib.pages.seal import SEAL, Certificate, open_seal, seal_record
+from anonlib.text import drop_file_scheme
 
 if TYPE_CHECKING:  # this imports Spark
     from anonlib.spark.storage import Storage
@@ -296,9 +297,8 @@ def _write(path: str, text: str) -> None:
 
 def _local(path: str) -> Path | None:
     """A path on the local disk; None for a path on another store."""
-    if path.startswith("file:"):
-        return Path("/" + path.removeprefix("file:").lstrip("/"))
-    return None if "://" in path else Path(path)
+    plain = drop_file_scheme(path)
+    return None if "://" in plain else Path(plain)
 
 
 def _storage(path: str) -> "Storage":

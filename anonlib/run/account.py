@@ -22,6 +22,7 @@ from anonlib.errors import (
     Problem,
 )
 from anonlib.run.result import ReleaseResult
+from anonlib.text import drop_file_scheme
 
 if TYPE_CHECKING:  # this imports Spark
     from anonlib.auditing import AuditReport
@@ -150,9 +151,8 @@ class Account:
 
 def spell_path(path: str) -> str:
     """The one spelling of a path: absolute if it is on this machine's disk, and without secrets."""
-    if path.startswith("file:"):
-        return "/" + path.removeprefix("file:").lstrip("/")
-    return bare(path) if "://" in path else str(Path(path).absolute())
+    plain = drop_file_scheme(path)
+    return bare(plain) if "://" in plain else str(Path(plain).absolute())
 
 
 def require_words(accountability: AccountabilitySection, context: ContextSection) -> None:

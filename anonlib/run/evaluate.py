@@ -1,7 +1,6 @@
 """The measures of a table that is published."""
 
 from anonlib.auditing import AuditReport
-from anonlib.config.policies.judgement import judge_rules
 from anonlib.errors import InputError
 from anonlib.evaluation import evaluate_case
 from anonlib.run.completion import record_path
@@ -43,21 +42,14 @@ def evaluate_published(
     evaluation = evaluate_case(
         config.evaluate, config.gates, case, progress, spark=run.spark, guard=translate_errors
     )
-    result = ReleaseResult(
+    result = ReleaseResult.of_evaluation(
+        config,
+        schema,
+        report,
+        evaluation,
         run_id=run.run_id,
-        outcome="evaluated",
         n_rows_in=scan.n_rows,
-        n_rows_out=n_released,
-        n_suppressed=scan.n_rows - n_released,
         n_nobody=scan.n_nobody,
-        audit=report,
-        evaluation=evaluation,
-        policy=judge_rules(
-            config,
-            schema,
-            report.smallest_class,
-            uncounted=report.smallest_class is None,
-        ),
         table=run.target.path,
         table_version=run.target.version,
         record=record_path(run.spark, config.record_path, run.run_id),

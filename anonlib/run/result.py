@@ -1,13 +1,17 @@
 """The results of the verbs: plain values that the command line prints and records keep."""
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from anonlib.text import drop_file_scheme
 
 if TYPE_CHECKING:  # audit imports Spark, and results must not
     from anonlib.auditing import AuditReport
+    from anonlib.config.model import Config
     from anonlib.config.policies.judgement import RuleVerdict
     from anonlib.evaluation import Evaluation
     from anonlib.measure import Findings
+    from anonlib.table.schema import Schema
 
 #: How a run ended: its rows are published; were published before, so nothing happened; wait for
 #: others; were stopped by a gate; or the run measured only.
@@ -86,6 +90,47 @@ class ReleaseResult:
     def already_done(self) -> bool:
         """Whether nothing happened, since the run was committed before."""
         return self.outcome == "done"
+
+    def with_plain_paths(self) -> "ReleaseResult":
+        """The same, for callers: places on this machine's disks as Python's `open` takes them."""
+        return replace(
+            self,
+            table=drop_file_scheme(self.table),
+            manifest=drop_file_scheme(self.manifest),
+            record=drop_file_scheme(self.record),
+            report=drop_file_scheme(self.report),
+        )
+
+    @classmethod
+    def of_evaluation(
+        cls,
+        config: "Config",
+        schema: "Schema",
+        audit: "AuditReport",
+        evaluation: "Evaluation",
+        **figures: Any,
+    ) -> "ReleaseResult":
+        """What was measured of a table that was released earlier.
+
+        Args:
+            config: The config.
+            schema: The columns of its source.
+            audit: The audit of the table.
+            evaluation: What was measured.
+            figures: Other fields: the run, the rows of the source, places.
+        """
+        from anonlib.config.policies.judgement import judge_rules
+
+        smallest = audit.smallest_class
+        return cls(
+            outcome="evaluated",
+            n_rows_out=audit.n_rows,
+            n_suppressed=figures["n_rows_in"] - audit.n_rows,
+            audit=audit,
+            evaluation=evaluation,
+            policy=judge_rules(config, schema, smallest, uncounted=smallest is None),
+            **figures,
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON output. The overview is long, and for the record and the report only."""

@@ -55,6 +55,7 @@ from anonlib.spark.storage import Storage
 from anonlib.spark.translation import translate_errors
 from anonlib.table.columns import COST, FILE
 from anonlib.table.schema import Schema
+from anonlib.text import drop_file_scheme
 from anonlib.worker.marks import marks_of
 
 
@@ -109,7 +110,8 @@ class Run:
         except GateError as error:
             stopped = self._result(scan, release, evaluation, overview, "stopped")
             kept = self._keep(stopped, source, scan, release)
-            raise GateError(f"{error}; all figures: {kept.report or kept.record}") from None
+            page = drop_file_scheme(kept.report or kept.record)
+            raise GateError(f"{error}; all figures: {page}") from None
         with self.progress.stage("publish", self.spark):
             result = self._result(scan, release, evaluation, overview, "published")
             notes = (*self.prior.notes, *reader_notes(source.schema))

@@ -65,9 +65,9 @@ def certified(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> 
     )
     result = anonlib.release(config)
     assert [rule.state for rule in result.policy] == ["kept", "to confirm"]
-    record = result.record.removeprefix("file:")
+    record = result.record
     page = anonlib.certify(record)
-    return Certified(write_config(folder, config), result.table.removeprefix("file:"), record, page)
+    return Certified(write_config(folder, config), result.table, record, page)
 
 
 def states(lines: tuple[LineVerdict, ...]) -> dict[str, set[str]]:
@@ -178,7 +178,7 @@ def test_columns_whose_names_were_exchanged(spark: SparkSession, tmp_path: Path)
     """By commands that write no file: the digest goes by names."""
     write_people(tmp_path)
     result = anonlib.release(settings(tmp_path))
-    table, record = (each.removeprefix("file:") for each in (result.table, result.record))
+    table, record = result.table, result.record
     page = anonlib.certify(record)
     assert json.loads(Path(record).read_text())["table_columns"] == [
         *spark.read.format("delta").load(table).columns

@@ -145,7 +145,7 @@ def test_gates_stop_a_release(
     page = f"{tmp_path}/out/table.private/r2.html"
     assert said.error == (
         "error: gates not passed, nothing was published: probe.n at most 59: 60; all figures: "
-        f"file:{page}\n"
+        f"{page}\n"
     )
     assert Path(page).is_file()
     assert spark.sql(f"DESCRIBE HISTORY delta.`{target}`").count() == 1

@@ -145,7 +145,7 @@ def test_pseudonyms_and_ledger(spark: SparkSession, tmp_path: Path) -> None:
     given["release"] |= {"acknowledge_returning": False}
     result = anonlib.release(given, dataframe=frame_of(spark, [f"r{i}" for i in range(8)]))
     assert result.persons_return
-    manifest = json.loads((tmp_path / "out/_anonlib/manifest.json").read_text())
+    manifest = json.loads(Path(result.manifest).read_text())
     assert manifest["persons"].endswith("persons may be in several")
     report = anonlib.audit(str(tmp_path / "out"), given)
     assert report.passed

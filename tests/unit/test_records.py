@@ -406,3 +406,12 @@ def test_config_digest_is_of_hierarchies_too(tmp_path: Path) -> None:
     path.unlink()  # a run that has read it ends with a record
     assert digest_hierarchies(made.attributes) == {"city": None}
     assert digest_config(made) not in (before, changed)
+
+
+def test_paths_of_a_result_as_python_takes_them() -> None:
+    """Spark qualifies those of this machine's disks."""
+    result = ReleaseResult(
+        "r1", "published", table="file:/a b/t", manifest="file:///m", record="s3a://b/r"
+    ).with_plain_paths()
+    places = (result.table, result.manifest, result.record, result.report)
+    assert places == ("/a b/t", "/m", "s3a://b/r", "")

@@ -21,7 +21,7 @@ from anonlib.config.listing import Parameter, PluginInfo
 from anonlib.loss import Metric
 from anonlib.run.dictionary import dictionary_path
 from anonlib.run.result import CheckResult, ReleaseResult
-from anonlib.text import printable
+from anonlib.text import drop_file_scheme, printable
 
 if TYPE_CHECKING:
     from anonlib.auditing import AuditReport, Verdict
@@ -325,10 +325,7 @@ def _describe_values(config: str, overrides: Sequence[str]) -> str:
 def local(path: str) -> str:
     """A local path without `file:`, relative if it is below the working directory. Other paths
     don't change."""
-    if not path.startswith(("file:", "/")):
-        return path
-    bare = "/" + path.removeprefix("file:").lstrip("/")
-    here = f"{Path.cwd()}/"
+    bare, here = drop_file_scheme(path), f"{Path.cwd()}/"
     return bare.removeprefix(here) if bare != here else bare
 
 
