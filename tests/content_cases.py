@@ -172,6 +172,19 @@ HARMLESS: list[tuple[str, Any, dict[str, Any]]] = [
     ),
     ("two figures", lambda t: np.random.default_rng(0).integers(10, 100, N), SENSITIVE),
     ("amounts", lambda t: np.random.default_rng(0).integers(0, 300, N) * 10, SENSITIVE),
+    # 4 to 9 % of them stand for a missing value: they are far away, and the others near each other.
+    *(
+        (
+            f"measured values, and a code in {share:.0%}",
+            lambda t, share=share: np.where(
+                np.random.default_rng(1).random(N) < share,
+                999_999_999,
+                np.random.default_rng(0).normal(100, 15, N).round(2),
+            ),
+            SENSITIVE,
+        )
+        for share in (0.04, 0.07, 0.09)
+    ),
 ]
 
 

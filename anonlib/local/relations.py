@@ -13,6 +13,9 @@ from anonlib.arrays import Bools, Floats, Ints
 RARE = 1e-9
 #: Points are on a line if they are off it by at most this share of the spread of their values.
 TOLERANCE = 1e-6
+#: The percentiles between which values spread. A tenth of them may be off the line, and far away,
+#: as codes of missing values are: those must not widen what is on it.
+MIDDLE = (15, 85)
 
 
 def measure_codes(a: Ints, b: Ints) -> float:
@@ -92,16 +95,19 @@ def find_on_line(x: Floats, y: Floats) -> Bools:
     """
     there = np.flatnonzero(np.isfinite(x) & np.isfinite(y))
     none = np.zeros(len(x), np.bool_)
+    x, y = x / 4, y / 4  # so that differences are finite, of the largest numbers too
     order = there[np.lexsort((y[there], x[there]))]
     half = len(order) // 2
     low, high = order[: len(order) - half], order[half:]
     apart = x[high] > x[low]
     if not apart.any():
         return none
-    slope = np.median((y[high] - y[low])[apart] / (x[high] - x[low])[apart])
-    spread = float(np.subtract(*np.percentile(y[there], [95, 5])))
-    if not slope or not spread:
-        return none
-    rest = y[there] - slope * x[there]
-    none[there] = np.abs(rest - np.median(rest)) <= TOLERANCE * spread
+    spread = float(np.subtract(*np.percentile(y[there], MIDDLE[::-1])))
+    # Numbers beyond all floats, and what is computed of them, are on no line.
+    with np.errstate(over="ignore", invalid="ignore"):
+        slope = np.median((y[high] - y[low])[apart] / (x[high] - x[low])[apart])
+        if not slope or not spread:
+            return none
+        rest = y[there] - slope * x[there]
+        none[there] = np.abs(rest - np.median(rest)) <= TOLERANCE * spread
     return none

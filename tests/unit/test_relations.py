@@ -118,6 +118,42 @@ class TestLine:
         assert find_on_line(x, x + random(1).normal(0, 1000, N)).mean() < 0.05
         assert find_on_line(x, random(1).permutation(x)).mean() < 0.05
 
+    @pytest.mark.parametrize("far", [99_999_999, 999_999_999, -1e12, np.finfo(float).max])
+    @pytest.mark.parametrize("share", [0.01, 0.04, 0.06, 0.08, 0.1])
+    def test_codes_of_missing_values_make_no_line(self, far: float, share: float) -> None:
+        x = np.arange(N, dtype=np.float64)
+        missing = random(2).random(N) < share
+        honest = np.where(missing, far, random(1).normal(100, 15, N).round(2))
+        assert find_on_line(x, honest).mean() < 0.05
+        assert find_on_line(honest, x).mean() < 0.05
+
+    @pytest.mark.parametrize("far", [99_999_999, 999_999_999, -1e12, np.finfo(float).max])
+    @pytest.mark.parametrize("share", [0.01, 0.04, 0.06, 0.08, 0.1, 0.15])
+    def test_codes_of_missing_values_hide_no_line(self, far: float, share: float) -> None:
+        x = random(3).permutation(N) + 5000.0
+        missing = random(2).random(N) < share
+        y = np.where(missing, far, x * -0.3 + 7)
+        assert (find_on_line(x, y) == ~missing).all()
+        assert (find_on_line(y, x) == ~missing).all()
+
+    def test_heavy_tails(self) -> None:
+        x = np.exp(random().normal(10, 3, N))
+        assert find_on_line(x, x * 1.95583).all()
+        assert find_on_line(x, (x * 1.95583).round(2)).mean() > 0.95
+        assert find_on_line(np.arange(N, dtype=np.float64), x).mean() < 0.05
+        assert find_on_line(x, random(1).permutation(x)).mean() < 0.05
+
+    @pytest.mark.filterwarnings("error")
+    def test_the_largest_numbers(self) -> None:
+        """Differences of them are beyond all floats."""
+        x = random().uniform(-1, 1, N) * np.finfo(float).max
+        for y in (x / 2, x * 1e-300):
+            assert find_on_line(x, y).all()
+            assert find_on_line(y, x).all()
+        assert find_on_line(np.arange(N, dtype=np.float64), x).mean() < 0.05
+        assert find_on_line(x, random(1).permutation(x)).mean() < 0.05
+        assert not find_on_line(x / 1e308 / 1e5, x).any()  # the slope itself is beyond
+
     def test_level_lines_and_few_points(self) -> None:
         x = np.arange(9.0)
         assert not find_on_line(x, np.zeros(9)).any()
