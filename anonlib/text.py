@@ -25,10 +25,10 @@ NUMBER_TOKENS = tuple(f"{n}{end}" for end in ("", ".0", ".00") for n in NUMBERS_
 FAR_NUMBERS = (-1, 999, 9999, 99999)
 
 #: Texts of whole numbers. Casts alone accept too much: for Spark "1d" is a double, and a time is a
-#: date. These patterns mean the same in Java and Python.
+#: date. These patterns mean the same in Java, Python and Arrow.
 WHOLE_TEXT = r"^[+-]?(0|[1-9][0-9]{0,17})$"
 #: Texts of numbers.
-DECIMAL_TEXT = r"^[+-]?(0|[1-9][0-9]*|(?=\.))(\.[0-9]*)?([eE][+-]?[0-9]{1,3})?$"
+DECIMAL_TEXT = r"^[+-]?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,3})?$"
 #: Texts of dates.
 DATE_TEXT = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
 #: Texts of dates with a time.

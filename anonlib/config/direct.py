@@ -103,12 +103,7 @@ PERSONAL_KINDS = ("e-mail addresses", "social security numbers", "IBANs", "phone
 def list_texts(values: pa.Array | pa.ChunkedArray) -> list[str]:
     """Some distinct texts of a column, without those that may stand for a missing value."""
     texts = pc.unique(values).drop_null().slice(0, MOST_TEXTS).to_pylist()
-    return [text for text in texts if is_no_token(text)]
-
-
-def is_no_token(text: str) -> bool:
-    """Whether a text can't stand for a missing value."""
-    return text.strip().lower() not in _TOKENS
+    return [text for text in texts if text.strip().lower() not in _TOKENS]
 
 
 def count_kinds(texts: Iterable[str]) -> Counter[str]:

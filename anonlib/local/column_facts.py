@@ -6,21 +6,31 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from anonlib.config.direct import MOST_TEXTS, count_kinds, is_no_token, main_kind
+from anonlib.arrays import Ints
+from anonlib.config.direct import MOST_TEXTS, count_kinds, main_kind
 from anonlib.config.guess import ColumnProfile
+from anonlib.config.token_codes import (
+    FIRST_FAR,
+    FIRST_NUMBER,
+    NEGATIVE,
+    TOKENS,
+    code_numbers,
+    name_tokens,
+    read_codes,
+)
 from anonlib.local.rows import name_type
+from anonlib.local.text_columns import fold_texts
+from anonlib.table.encoding import one_zero
 from anonlib.table.schema import is_atomic
 from anonlib.text import (
     DATE_TEXT,
     DECIMAL_TEXT,
-    NUMBER_TOKENS,
-    TEXT_TOKENS,
+    MISSING_TOKENS,
     TIME_TEXT,
     WHOLE_TEXT,
 )
@@ -29,8 +39,6 @@ from anonlib.text import (
 MOST_VALUES = 2 * MOST_TEXTS
 #: How many 64-bit hashes there are.
 N_HASHES = 2.0**64
-#: Texts that may stand for a missing value, in lower case.
-_TOKENS = pa.array([*dict.fromkeys([*TEXT_TOKENS, *NUMBER_TOKENS])], pa.string())
 #: What texts are tried as, the narrowest first.
 _TEXTS = {"bigint": WHOLE_TEXT, "double": DECIMAL_TEXT, "date": DATE_TEXT, "timestamp": TIME_TEXT}
 
@@ -40,19 +48,19 @@ class ColumnFacts:
     """Facts of some values of a column.
 
     Attributes:
-        n_present: Present values.
+        n_present: Present values that can't stand for a missing one.
         n_distinct: Distinct ones; of several parts with more than MOST_VALUES, an estimate.
         least: By hash, ascending: the distinct values of the least hashes, at most MOST_VALUES; of
             other columns than text, the hashes alone.
-        tokens: By text that may stand for a missing value: its rows.
-        negatives: By negative number: its rows; of two numbers at most.
+        sizes: The codes of these values, ascending (`anonlib/config/token_codes.py`).
+        tokens: By hash of a value that may stand for a missing one: its code, and its rows.
     """
 
     n_present: int
     n_distinct: int
     least: Mapping[int, str | None]
-    tokens: Mapping[str, int]
-    negatives: Mapping[float, int]
+    sizes: tuple[int, ...]
+    tokens: Mapping[int, tuple[int, int]]
 
     def merge(self, other: "ColumnFacts") -> "ColumnFacts":
         """Those of both parts together."""
@@ -62,27 +70,30 @@ class ColumnFacts:
             # So many hashes, spread evenly, are below the largest of them.
             share = (max(least) + N_HASHES / 2) / N_HASHES
             n_distinct = max(n_distinct, round((MOST_VALUES - 1) / share))
-        negatives = Counter(self.negatives) + Counter(other.negatives)
+        tokens = dict(self.tokens)
+        for key, (code, n) in other.tokens.items():
+            tokens[key] = (code, n + tokens.get(key, (code, 0))[1])
         return ColumnFacts(
             self.n_present + other.n_present,
             n_distinct,
             least,
-            Counter(self.tokens) + Counter(other.tokens),
-            dict([*negatives.items()][:2]),
+            tuple(sorted({*self.sizes, *other.sizes})),
+            tokens,
         )
 
     def to_json(self) -> str:
-        pairs = [[*map(list, each.items())] for each in (self.least, self.tokens, self.negatives)]
-        return json.dumps([self.n_present, self.n_distinct, *pairs])
+        pairs = [[*map(list, each.items())] for each in (self.least, self.tokens)]
+        return json.dumps([self.n_present, self.n_distinct, self.sizes, *pairs])
 
     @staticmethod
     def from_json(text: str) -> "ColumnFacts":
-        n_present, n_distinct, *pairs = json.loads(text)
-        return ColumnFacts(n_present, n_distinct, *map(dict, pairs))
+        n_present, n_distinct, sizes, least, tokens = json.loads(text)
+        counts = {key: (code, n) for key, (code, n) in tokens}
+        return ColumnFacts(n_present, n_distinct, dict(least), tuple(sizes), counts)
 
 
 #: Those of no rows.
-NO_FACTS = ColumnFacts(0, 0, {}, {}, {})
+NO_FACTS = ColumnFacts(0, 0, {}, (), {})
 
 
 def find_facts(values: pa.Array) -> ColumnFacts:
@@ -95,21 +106,32 @@ def find_facts(values: pa.Array) -> ColumnFacts:
     """
     from anonlib.local.hashes import hash_values  # this imports numba
 
-    present = values.drop_null()
     if not is_atomic(values.type):
-        return replace(NO_FACTS, n_present=len(present))
-    distinct = present.unique()
-    hashes = hash_values(distinct)
-    first = np.argsort(hashes)[:MOST_VALUES]
+        return replace(NO_FACTS, n_present=len(values) - values.null_count)
+    if pa.types.is_floating(values.type):
+        values = one_zero(pc.if_else(pc.is_nan(values), None, values))
+    counts = pc.value_counts(values.drop_null())
+    distinct, n_rows = counts.field("values"), counts.field("counts").to_numpy()
     is_text = pa.types.is_string(values.type)
+    if is_text:
+        folded = fold_texts(distinct)
+        there = pc.invert(pc.is_in(folded.fill_null(""), pa.array(MISSING_TOKENS)))
+        distinct, n_rows = distinct.filter(there), n_rows[there.to_numpy(zero_copy_only=False)]
+        code = _code_texts(folded.filter(there))
+    else:
+        code = _code_values(distinct)
+    hashes = hash_values(distinct)
+    is_token = (code > 0) & (code < FIRST_FAR)
+    others = np.flatnonzero(~is_token)
+    first = others[np.argsort(hashes[others])[:MOST_VALUES]]
     texts = distinct.take(pa.array(first)).to_pylist() if is_text else [None] * len(first)
-    least = dict(zip(hashes[first].tolist(), texts, strict=True))
+    pairs = zip(code[is_token].tolist(), n_rows[is_token].tolist(), strict=True)
     return ColumnFacts(
-        len(present),
-        len(distinct),
-        least,
-        _count_tokens(present) if is_text else {},
-        _count_negatives(present),
+        int(n_rows[others].sum()),
+        len(others),
+        dict(zip(hashes[first].tolist(), texts, strict=True)),
+        tuple(np.unique(code[others]).tolist()),
+        dict(zip(hashes[is_token].tolist(), pairs, strict=True)),
     )
 
 
@@ -117,20 +139,31 @@ def make_profile(name: str, type: pa.DataType, facts: ColumnFacts) -> ColumnProf
     """The profile of a column, by the facts of all its values."""
     if not is_atomic(type):
         return ColumnProfile(name, name_type(type), facts.n_present, 0)
-    tokens = dict(sorted(facts.tokens.items()))
-    if len(facts.negatives) == 1:
-        ((number, n),) = facts.negatives.items()
-        tokens |= {f"{number:g}": n} if f"{number:g}" in NUMBER_TOKENS else {}
-    texts = [text for text in facts.least.values() if text is not None and is_no_token(text)]
-    texts = texts[:MOST_TEXTS]
+    texts = [text for text in facts.least.values() if text is not None][:MOST_TEXTS]
+    numbers = [TOKENS[code - 1] for code, _ in facts.tokens.values() if code >= FIRST_NUMBER]
+    is_text = pa.types.is_string(type)
+    parses_as = parse_texts([*texts, *numbers]) if is_text else None
+    meaning = read_codes(
+        {*facts.sizes, *(code for code, _ in facts.tokens.values())},
+        facts.n_distinct + len(numbers),
+        is_number=parses_as in ("bigint", "double") if is_text else _is_number(type),
+    )
+    tokens: Counter[int] = Counter()
+    n_values, n_distinct = facts.n_present, facts.n_distinct
+    for code, n in facts.tokens.values():
+        if code in meaning.tokens:
+            tokens[code] += n
+        else:
+            n_values, n_distinct = n_values + n, n_distinct + 1
     return ColumnProfile(
         name,
         name_type(type),
-        n_present=facts.n_present - sum(tokens.values()),
-        n_distinct=facts.n_distinct - len(tokens),
-        parses_as=parse_texts(texts),
+        n_present=n_values,
+        n_distinct=n_distinct,
+        parses_as=parses_as,
         kind=main_kind(count_kinds(texts)),
-        tokens=tokens,
+        tokens=name_tokens(tokens),
+        far=meaning.far,
     )
 
 
@@ -141,22 +174,27 @@ def parse_texts(texts: Iterable[str]) -> str | None:
     return next(fitting, None) if plain else None
 
 
-def _count_tokens(present: pa.Array) -> dict[str, int]:
-    """By text that may stand for a missing value: its rows."""
-    counts = pc.value_counts(present)
-    plain = pc.utf8_lower(pc.utf8_trim_whitespace(counts.field("values")))
-    return _to_dict(counts.filter(pc.is_in(plain, _TOKENS)))
+def _is_number(type: pa.DataType) -> bool:
+    at = pa.types
+    return any(check(type) for check in (at.is_integer, at.is_floating, at.is_decimal))
 
 
-def _count_negatives(present: pa.Array) -> dict[float, int]:
-    """By negative number: its rows; of two numbers at most."""
-    kind = present.type
-    if not (pa.types.is_signed_integer(kind) or pa.types.is_floating(kind)):
-        return {}
-    return _to_dict(pc.value_counts(pc.filter(present, pc.less(present, pa.scalar(0, kind))))[:2])
+def _code_texts(texts: pa.Array) -> Ints:
+    """int64[n]: the codes of n texts as people see them."""
+    found = pc.index_in(texts, pa.array(TOKENS)).fill_null(-1).to_numpy() + 1
+    code: Ints = found.astype(np.int64)
+    is_number = pc.match_substring_regex(texts, DECIMAL_TEXT).to_numpy(zero_copy_only=False)
+    places = np.flatnonzero(is_number & (code == 0))
+    numbers = [float(text) for text in texts.take(pa.array(places)).to_pylist()]
+    size = code_numbers(np.array(numbers, np.float64))
+    # A token written in an unusual way, as -9.000, is a negative number as others are.
+    code[places] = np.where((size >= FIRST_NUMBER) & (size < FIRST_FAR), NEGATIVE, size)
+    return code
 
 
-def _to_dict(counts: pa.StructArray) -> dict[Any, int]:
-    """By value: its rows, as `value_counts` tells them."""
-    values, n_rows = (counts.field(name).to_pylist() for name in ("values", "counts"))
-    return dict(zip(values, n_rows, strict=True))
+def _code_values(values: pa.Array) -> Ints:
+    """int64[n]: the codes of n values that are no texts."""
+    if not _is_number(values.type):
+        return np.zeros(len(values), np.int64)
+    numbers = values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+    return code_numbers(numbers)

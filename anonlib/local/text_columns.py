@@ -154,7 +154,7 @@ def _as_texts(values: pa.Array) -> pa.Array:
     if at.is_binary(values.type):
         values = _decode(values)
     if at.is_string(values.type):
-        return _as_plain_integers(_fold(values))
+        return _as_plain_integers(fold_texts(values))
     if at.is_floating(values.type):
         return _as_float_texts(values, "")
     texts = _as_raw(values)
@@ -178,7 +178,7 @@ def _decode(values: pa.Array) -> pa.Array:
     return pa.array([text(value) for value in values.to_pylist()], pa.string())
 
 
-def _fold(values: pa.Array) -> pa.Array:
+def fold_texts(values: pa.Array) -> pa.Array:
     """Texts as people see them (`fold_text`); null for blank text."""
     # Most texts need a lower case only, which Arrow does faster.
     simple = pc.match_substring_regex(values, _SIMPLE)

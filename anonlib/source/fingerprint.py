@@ -20,17 +20,27 @@ from pyspark.sql.types import (
 )
 
 from anonlib.arrays import Bools, Ints
+from anonlib.auditing.canonical import fold_value
 from anonlib.config.direct import count_kinds, list_texts, main_kind
 from anonlib.config.draft import scalar
-from anonlib.config.guess import FEW, MIN_UNIQUE, ColumnProfile
+from anonlib.config.guess import MIN_UNIQUE, ColumnProfile
+from anonlib.config.token_codes import (
+    ABOVE,
+    FIRST_FAR,
+    FIRST_NUMBER,
+    NEAR,
+    NEGATIVE,
+    THIRDS,
+    TOKENS,
+    name_tokens,
+    read_codes,
+)
 from anonlib.text import (
     DATE_TEXT,
     DECIMAL_TEXT,
     FAR_NUMBERS,
     MISSING_TOKENS,
-    NUMBER_TOKENS,
     NUMBERS_MISSING,
-    TEXT_TOKENS,
     TIME_TEXT,
     WHOLE_TEXT,
 )
@@ -44,17 +54,6 @@ MAX_TIMES, MAX_PARTS = 5, 50
 
 #: Types that texts are tried as, from the narrowest to the widest, by the bit of their flag.
 _TYPES = {"int": 1, "bigint": 2, "double": 4, "date": 8, "timestamp": 16}
-#: Texts that may mean a missing value, by their code less one. Numbers come last.
-_TOKENS = (*TEXT_TOKENS, *NUMBER_TOKENS)
-_FIRST_NUMBER = len(TEXT_TOKENS) + 1
-#: Numbers that may mean one where no others are near, by their code less the first.
-_FIRST_FAR = len(_TOKENS) + 1
-#: The codes of other numbers: of negative ones, of those near -1, and of all others up to a third
-#: of 999, of 9999, of 99999. Those above, and what is no number, have the code 0.
-_NEGATIVE, _NEAR = -1, -2
-_THIRDS = {number / 3: _NEAR - i for i, number in enumerate(FAR_NUMBERS[1:], 1)}
-#: The code of numbers above all of these.
-_ABOVE = _NEAR - len(FAR_NUMBERS)
 #: What of a moment a column of numbers may be. Weekdays begin with Sunday or Monday, from 1 or 0.
 _PARTS: tuple[tuple[str, Callable[[Column], Column]], ...] = (
     ("year", F.year),
@@ -107,7 +106,10 @@ def profile_columns(
     types = {name: field.dataType for name, field in zip(raw.columns, raw.schema, strict=True)}
     most = max(1_000, min(MAX_SAMPLE, MAX_VALUES // max(1, len(names))))
     sample = raw if n_rows <= most else raw.sample(fraction=most / n_rows, seed=0)
-    found = sample.select(F.lit(1).alias("row"), *_fingerprints(types)).toArrow()
+    texts = [id for id, type in types.items() if isinstance(type, StringType)]
+    # In a projection of their own: else Spark would fold them for each use.
+    folded = sample.withColumns({f"s{id}": fold_value(F.col(id), types[id]) for id in texts})
+    found = folded.select(F.lit(1).alias("row"), *_fingerprints(types)).toArrow()
     n_sample = found.num_rows
     seen = {
         id: _look(found, id, type) for id, type in types.items() if f"h{id}" in found.schema.names
@@ -138,17 +140,17 @@ def profile_columns(
 
 
 def _fingerprints(types: Mapping[str, DataType]) -> Iterator[Column]:
-    """Per column a hash (h) of its value, null where the value is missing; the code (t) of a token
-    that may mean a missing value, or of the size of a number; and for texts flags (f) of what they
-    can be read as."""
+    """Per column a hash (h) of its value, null where the value is missing; its code (t), as
+    `anonlib/config/token_codes.py` has it; and for texts, which are there as people see them, too
+    (s), flags (f) of what they can be read as."""
     for id, type in types.items():
         column = F.col(id)
         if isinstance(type, StringType):
-            text = F.trim(column)
+            text = F.col(f"s{id}")
             present = column.isNotNull() & ~text.isin(*MISSING_TOKENS)
-            code = F.array_position(F.array(*map(F.lit, _TOKENS)), F.lower(text)).cast("int")
+            code = F.array_position(F.array(*map(F.lit, TOKENS)), text).cast("int")
             number = F.when(text.rlike(DECIMAL_TEXT), text.try_cast("double"))
-            yield F.when(present, _flags(text)).alias(f"f{id}")
+            yield F.when(present, _flags(F.trim(column))).alias(f"f{id}")
         elif not isinstance(type, ArrayType | MapType | StructType) and _hashable(type):
             present = column.isNotNull()
             if type.simpleString() in ("float", "double"):
@@ -157,22 +159,22 @@ def _fingerprints(types: Mapping[str, DataType]) -> Iterator[Column]:
             if isinstance(type, NumericType):
                 number = column.cast("double")
                 for i, token in enumerate(NUMBERS_MISSING):
-                    code = F.when(number == token, _FIRST_NUMBER + i).otherwise(code)
+                    code = F.when(number == token, FIRST_NUMBER + i).otherwise(code)
         else:
             continue
         yield F.when(present, F.xxhash64(column)).alias(f"h{id}")
-        yield F.when(code > 0, code).otherwise(_size(number)).alias(f"t{id}")
+        yield F.when(present, F.when(code > 0, code).otherwise(_size(number))).alias(f"t{id}")
 
 
 def _size(number: Column) -> Column:
-    """The code of a number by its size: that of a far number, of negative ones, and so on."""
-    code = F.when(number == FAR_NUMBERS[0], _FIRST_FAR)
+    """The code of a number that is no token, as `code_numbers` gives it; 0 for null."""
+    code = F.when(number == FAR_NUMBERS[0], FIRST_FAR)
     for i, far in enumerate(FAR_NUMBERS[1:], 1):
-        code = code.when(number == far, _FIRST_FAR + i)
-    code = code.when(number < 0, _NEGATIVE).when(number < 1, _NEAR)
-    for third, size in _THIRDS.items():
+        code = code.when(number == far, FIRST_FAR + i)
+    code = code.when(number < 0, NEGATIVE).when(number < 1, NEAR)
+    for third, size in THIRDS.items():
         code = code.when(number <= third, size)
-    return code.when(number.isNotNull(), _ABOVE).otherwise(0)
+    return code.when(number.isNotNull(), ABOVE).otherwise(0)
 
 
 def _hashable(type: DataType) -> bool:
@@ -195,59 +197,28 @@ def _flags(text: Column) -> Column:
 
 
 def _look(sketch: pa.Table, id: str, type: DataType) -> _Traits:
-    """What the fingerprints of a column say. A number stands for a missing value only if all other
-    numbers are positive."""
+    """What the fingerprints of a column say."""
     hashes, codes = (sketch[f"{kind}{id}"].combine_chunks() for kind in "ht")
     present = hashes.is_valid().to_numpy(zero_copy_only=False)
-    code = codes.fill_null(0).to_numpy()
-    words = (code > 0) & (code < _FIRST_NUMBER)
+    hashes, code = hashes.fill_null(0).to_numpy(), codes.fill_null(0).to_numpy()
+    is_value = present & ~((code > 0) & (code < FIRST_NUMBER))
     read_as = None
-    numeric = isinstance(type, NumericType)
+    is_number = isinstance(type, NumericType)
     if f"f{id}" in sketch.schema.names:
-        flags = sketch[f"f{id}"].fill_null(0).to_numpy()[present & ~words]
+        flags = sketch[f"f{id}"].fill_null(0).to_numpy()[is_value]
         read_as = _parse_flags(flags)
-        numeric = read_as in ("int", "bigint", "double")
-    tokens = words
-    far: tuple[str, ...] = ()
-    if numeric:
-        far = _find_far({*code[present & ~words].tolist()}, hashes.filter(pa.array(present)))
-        refused = {_NEGATIVE, *([] if str(FAR_NUMBERS[0]) in far else [_FIRST_FAR])}
-        if not np.isin(code, [*refused]).any():
-            tokens = (code > 0) & (code < _FIRST_FAR)
-    tokens = tokens & present
-    n_of = np.bincount(code[tokens], minlength=len(_TOKENS) + 1)
-    spelled = [*TEXT_TOKENS.values(), *NUMBER_TOKENS]
+        is_number = read_as in ("int", "bigint", "double")
+    n_distinct = len(np.unique(hashes[is_value]))
+    meaning = read_codes({*code[present].tolist()}, n_distinct, is_number=is_number)
+    tokens = present & np.isin(code, [*meaning.tokens])
     present &= ~tokens
     return _Traits(
-        hashes=np.where(present, hashes.fill_null(0).to_numpy(), 0),
+        hashes=np.where(present, hashes, 0),
         present=present,
-        tokens={token: int(n) for token, n in zip(spelled, n_of[1:], strict=True) if n},
-        far=far,
+        tokens=name_tokens(Counter(code[tokens].tolist())),
+        far=meaning.far,
         parses_as=read_as,
     )
-
-
-def _find_far(codes: set[int], values: pa.Array) -> tuple[str, ...]:
-    """The far numbers of a column that no other number is near.
-
-    Of -1 these are 0, parts of 1 and other negative numbers; and -1 among few values is a code as
-    the others are. Of 999 they are those above a third of it, and negative ones.
-
-    Args:
-        codes: The codes of its values.
-        values: Hashes of its values.
-    """
-    others = {code for code in codes if code < 0}
-    far = []
-    for i, number in enumerate(FAR_NUMBERS):
-        smaller = {_NEAR - j for j in range(i + 1)}
-        if number < 0:
-            is_far = not others & {_NEGATIVE, _NEAR} and len(values.unique()) > FEW + 1
-        else:
-            is_far = bool(others) and others <= smaller
-        if is_far and _FIRST_FAR + i in codes:
-            far.append(str(number))
-    return tuple(far)
 
 
 def _parse_flags(flags: "np.ndarray[tuple[int], np.dtype[np.int32]]") -> str | None:

@@ -22,7 +22,9 @@ from anonlib.errors import AnonlibError, InputError
 from anonlib.progress import Progress
 from anonlib.source import fingerprint
 from anonlib.source.contract import read_files
+from anonlib.source.frame_profile import profile_frame
 from anonlib.source.profile import profile
+from tests.missing_cases import CASES
 
 pytestmark = pytest.mark.spark
 MARK = "ZZMARKER"
@@ -92,6 +94,27 @@ def test_numbers_that_may_mean_a_missing_value(spark: SparkSession, tmp_path: Pa
     assert {n: each.tokens for n, each in by_name.items() if each.tokens} == {
         "grade": {"-999.0": 6}
     }
+
+
+def test_what_stands_for_a_missing_value(spark: SparkSession) -> None:
+    """The same as in memory: in the profile of `init`, and in that of a DataFrame in hand."""
+    n = max(len(case.values) for case in CASES)
+    names = [case.name for case in CASES]
+    table = pa.table(
+        {
+            c.name: pa.concat_arrays([c.values, pa.nulls(n - len(c.values), c.values.type)])
+            for c in CASES
+        }
+    )
+    frame = spark.createDataFrame(table)
+    _, of_init, _ = fingerprint.profile_columns(
+        frame.toDF(*[f"c{i}" for i in range(len(names))]), names, n
+    )
+    in_hand = profile_frame(frame.repartition(3), names)
+    for case, found in zip(CASES, of_init, strict=True):
+        for each in (found, in_hand[case.name]):
+            assert (each.n_present, each.n_distinct) == (case.n_present, case.n_distinct), case
+            assert (each.tokens, each.far) == (case.tokens, case.far), case
 
 
 def test_what_columns_say_of_each_other(spark: SparkSession, tmp_path: Path) -> None:

@@ -182,6 +182,33 @@ def test_the_order_of_rows_tells_nothing() -> None:
     assert same[0].equals(same[1])
 
 
+def test_the_same_rows_give_the_same_guess_in_every_table() -> None:
+    """NaN, the other zero, `?` and blanks are no values."""
+    random = np.random.default_rng(1)
+    grade = random.integers(0, 12, 400).astype(float)
+    grade = np.where(grade == 0, random.choice([0.0, -0.0], 400), grade)
+    grade[:40] = np.nan
+    note = [None if i < 40 else f"{i} words" for i in range(400)]
+    marked = [note[i] or random.choice(["?", "", " "]) for i in range(400)]
+    age = random.integers(20, 60, 400)
+    tables: list[Any] = [
+        pd.DataFrame({"grade": grade, "note": note, "age": age}),
+        pl.DataFrame({"grade": grade, "note": note, "age": age}),
+        pa.table({"grade": grade, "note": note, "age": age}),
+        pa.table({"grade": pa.array(grade, from_pandas=True), "note": note, "age": age}),
+        pa.table({"grade": grade, "note": marked, "age": age}),
+    ]
+    found = [
+        anonlib.anonymize(
+            table, quasi_identifiers=["grade", "note", "age"], one_row_per_person=True, k=5, seed=1
+        ).notes
+        for table in tables
+    ]
+    assert "taken as nominal: grade, note; `scales` can say otherwise" in found[0]
+    assert any("column note: unique text" in note for note in found[0])
+    assert all(notes == found[0] for notes in found)
+
+
 def test_what_was_guessed_is_said() -> None:
     data = people()
     data["size"] = pd.Categorical(["S", "M", "L", "M"] * 100, ["S", "M", "L"], ordered=True)

@@ -1,6 +1,7 @@
 """Facts of columns: those of parts add up to those of the whole, in any order."""
 
 import itertools
+import math
 from functools import reduce
 
 import pyarrow as pa
@@ -10,9 +11,13 @@ from hypothesis import strategies as st
 
 from anonlib.config.guess import ColumnProfile
 from anonlib.local.column_facts import MOST_VALUES, ColumnFacts, find_facts, make_profile
+from tests.missing_cases import CASES, Case
 
-TEXTS = st.sampled_from(["", "NA", " none", "flu", "1", "2.5", "2024-01-02", "a@b.example", None])
-NUMBERS = st.sampled_from([-999, -1, 0, 1, 2, None])
+TEXTS = st.sampled_from(
+    ["", "?", "NA", " none", "flu", "1", "2.5", "-9", "-3", "2024-01-02", "a@b.example", None]
+)
+NUMBERS = st.sampled_from([-999, -9, -1, 0, 1, 2, 999, None])
+FLOATS = st.sampled_from([-999.0, -9.0000001, -0.0, 0.0, 2.5, math.nan, math.inf, None])
 
 
 def profile_of(parts: list[pa.Array]) -> ColumnProfile:
@@ -20,9 +25,14 @@ def profile_of(parts: list[pa.Array]) -> ColumnProfile:
     return make_profile("c", parts[0].type, reduce(ColumnFacts.merge, facts))
 
 
-@given(values=st.lists(TEXTS) | st.lists(NUMBERS), cuts=st.lists(st.integers(0, 60)))
-def test_parts_are_as_the_whole(values: list[str | int | None], cuts: list[int]) -> None:
-    whole = pa.array(values, pa.string() if any(isinstance(v, str) for v in values) else pa.int64())
+@given(
+    values=st.builds(pa.array, st.lists(TEXTS), st.just(pa.string()))
+    | st.builds(pa.array, st.lists(NUMBERS), st.just(pa.int64()))
+    | st.builds(pa.array, st.lists(FLOATS), st.just(pa.float64())),
+    cuts=st.lists(st.integers(0, 60)),
+)
+def test_parts_are_as_the_whole(values: pa.Array, cuts: list[int]) -> None:
+    whole = values
     ends = [0, *sorted(min(cut, len(values)) for cut in cuts), len(values)]
     parts = [whole[a:b] for a, b in itertools.pairwise(ends)]
     expected = make_profile("c", whole.type, find_facts(whole))
@@ -51,6 +61,15 @@ def test_the_profile() -> None:
     one = profile_of([pa.array([1, -999, 2]), pa.array([-999, 3])])
     assert one.tokens == {"-999": 2}
     assert profile_of([pa.array([1, -999]), pa.array([-1])]).tokens == {}
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_what_stands_for_a_missing_value(case: Case) -> None:
+    half = len(case.values) // 2
+    for parts in ([case.values], [case.values[half:], case.values[:half]]):
+        found = profile_of(parts)
+        assert (found.n_present, found.n_distinct) == (case.n_present, case.n_distinct)
+        assert (found.tokens, found.far) == (case.tokens, case.far)
 
 
 @pytest.mark.parametrize("values", [[[1]], [{"a": 1}], [b"x"]])

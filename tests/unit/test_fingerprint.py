@@ -6,6 +6,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql.types import DoubleType
 
+from anonlib.config import token_codes
 from anonlib.source import fingerprint
 from anonlib.text import FAR_NUMBERS, NUMBER_TOKENS, NUMBERS_MISSING
 
@@ -13,14 +14,14 @@ from anonlib.text import FAR_NUMBERS, NUMBER_TOKENS, NUMBERS_MISSING
 def code_of(number: float) -> int:
     """As `_fingerprints` gives it, in Python."""
     if number in NUMBERS_MISSING:
-        return fingerprint._FIRST_NUMBER + NUMBERS_MISSING.index(int(number))
+        return token_codes.FIRST_NUMBER + NUMBERS_MISSING.index(int(number))
     if number in FAR_NUMBERS:
-        return fingerprint._FIRST_FAR + FAR_NUMBERS.index(int(number))
+        return token_codes.FIRST_FAR + FAR_NUMBERS.index(int(number))
     if number < 1:
-        return fingerprint._NEGATIVE if number < 0 else fingerprint._NEAR
+        return token_codes.NEGATIVE if number < 0 else token_codes.NEAR
     return next(
-        (code for third, code in fingerprint._THIRDS.items() if number <= third),
-        fingerprint._ABOVE,
+        (code for third, code in token_codes.THIRDS.items() if number <= third),
+        token_codes.ABOVE,
     )
 
 

@@ -1,0 +1,99 @@
+"""Which values of a column may stand for a missing one, where a config does not say so.
+
+Spark (`anonlib/source/fingerprint.py`) and tables in memory (`anonlib/local/column_facts.py`) give
+each value a code; what the codes of a column mean is said here, once for both. Null, NaN, and texts
+of MISSING_TOKENS, as people see them, are missing and have none.
+"""
+
+from collections.abc import Collection, Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from anonlib.arrays import Floats, Ints
+from anonlib.config.guess import FEW
+from anonlib.text import FAR_NUMBERS, NUMBER_TOKENS, NUMBERS_MISSING, TEXT_TOKENS
+
+#: Texts that may mean a missing value, as people see them, by their code less one. Numbers come
+#: last, the plain ones first of these: numbers have the codes of their plain texts.
+TOKENS = (*TEXT_TOKENS, *NUMBER_TOKENS)
+#: The same, as a config names them.
+SPELLED = (*TEXT_TOKENS.values(), *NUMBER_TOKENS)
+#: The least code of a number that may mean one.
+FIRST_NUMBER = len(TEXT_TOKENS) + 1
+#: Numbers that may mean one where no others are near, by their code less the first.
+FIRST_FAR = len(TOKENS) + 1
+#: The codes of other numbers: of negative ones, of those near -1, and of all others up to a third
+#: of 999, of 9999, of 99999. What is no number has the code 0.
+NEGATIVE, NEAR = -1, -2
+THIRDS = {number / 3: NEAR - i for i, number in enumerate(FAR_NUMBERS[1:], 1)}
+#: The code of numbers above all of these.
+ABOVE = NEAR - len(FAR_NUMBERS)
+
+
+class Meaning(NamedTuple):
+    """What the codes of a column mean.
+
+    Attributes:
+        tokens: The codes of values that may stand for a missing one.
+        far: Numbers that may since no others are near them, as texts.
+    """
+
+    tokens: frozenset[int]
+    far: tuple[str, ...]
+
+
+def code_numbers(numbers: Floats) -> Ints:
+    """int64[n]. The codes of n numbers, without NaN."""
+    code = np.full(len(numbers), ABOVE, np.int64)
+    for third, size in sorted(THIRDS.items(), reverse=True):
+        code[numbers <= third] = size
+    code[numbers < 1] = NEAR
+    code[numbers < 0] = NEGATIVE
+    for first, known in ((FIRST_FAR, FAR_NUMBERS), (FIRST_NUMBER, NUMBERS_MISSING)):
+        for i, number in enumerate(known):
+            code[numbers == number] = first + i
+    return code
+
+
+def read_codes(codes: Collection[int], n_distinct: int, *, is_number: bool) -> Meaning:
+    """What the codes of a column's values mean.
+
+    Texts of TEXT_TOKENS may always stand for a missing value, numbers of NUMBERS_MISSING if no
+    other number is negative.
+
+    Args:
+        codes: The codes that values have.
+        n_distinct: The number of distinct values, without texts of TEXT_TOKENS.
+        is_number: Whether the others are numbers, or texts of them.
+    """
+    found = {*codes}
+    far = _find_far(found, n_distinct) if is_number else ()
+    minus_one = set() if str(FAR_NUMBERS[0]) in far else {FIRST_FAR}
+    end = FIRST_NUMBER if found & {NEGATIVE, *minus_one} else FIRST_FAR
+    return Meaning(frozenset(code for code in found if 0 < code < end), far)
+
+
+def _find_far(codes: Collection[int], n_distinct: int) -> tuple[str, ...]:
+    """The far numbers of a column that no other number is near.
+
+    Of -1 these are 0, parts of 1 and other negative numbers; and -1 among few values is a code as
+    the others are. Of 999 they are those above a third of it, and negative ones.
+    """
+    others = {code for code in codes if code < 0}
+    far = []
+    for i, number in enumerate(FAR_NUMBERS):
+        smaller = {NEAR - j for j in range(i + 1)}
+        if number < 0:
+            is_far = not others & {NEGATIVE, NEAR} and n_distinct > FEW + 1
+        else:
+            is_far = bool(others) and others <= smaller
+        if is_far and FIRST_FAR + i in codes:
+            far.append(str(number))
+    return tuple(far)
+
+
+def name_tokens(n_rows: Mapping[int, int]) -> dict[str, int]:
+    """By token, as a config names it and in alphabetical order: its rows. n_rows: By code of a
+    token: its rows."""
+    return dict(sorted((SPELLED[code - 1], n) for code, n in n_rows.items()))

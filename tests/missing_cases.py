@@ -1,0 +1,56 @@
+"""Columns with values that may stand for missing ones, and what both makers of profiles, in Spark
+and in memory, must find in them."""
+
+from decimal import Decimal
+from math import nan
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+
+class Case(NamedTuple):
+    """A column of a name, and its profile: present and distinct values, tokens, far numbers."""
+
+    name: str
+    values: pa.Array
+    n_present: int
+    n_distinct: int
+    tokens: dict[str, int]
+    far: tuple[str, ...] = ()
+
+
+def case(name: str, values: list[Any], type: pa.DataType, *found: Any) -> Case:
+    return Case(name, pa.array(values, type), *found)
+
+
+TEXT, DOUBLE, LONG = pa.string(), pa.float64(), pa.int64()
+AGES = [*range(18, 60)]
+CASES = [
+    case("NaN", [1.5, nan, nan, 2.5, None], DOUBLE, 2, 2, {}),
+    case("NaN alone", [nan, nan], DOUBLE, 0, 0, {}),
+    case("float NaN", [nan, 7.0], pa.float32(), 1, 1, {}),
+    case("zeros", [0.0, -0.0, 0.0, 3.0], DOUBLE, 4, 2, {}),
+    case("marks", ["?", "flu", " ? ", None, "cold"], TEXT, 2, 2, {}),
+    case("blanks", ["", " ", "\t", "\u00a0", "\u200b", "flu", "flu"], TEXT, 2, 1, {}),
+    case("words", ["NA", " na\u00a0", "None", "flu", "nap"], TEXT, 2, 2, {"NA": 2, "none": 1}),
+    case("whole", [*AGES, -9, -9], LONG, 42, 42, {"-9": 2}),
+    case("small", [*AGES, -99], pa.int16(), 42, 42, {"-99": 1}),
+    case("tenths", [*AGES, -9.0], DOUBLE, 42, 42, {"-9": 1}),
+    case("two codes", [*AGES, -9, -99], LONG, 42, 42, {"-9": 1, "-99": 1}),
+    case("near a code", [*AGES, -9.0000001], DOUBLE, 43, 43, {}),
+    case("near two", [*AGES, -9.0000001, -9.0], DOUBLE, 44, 44, {}),
+    case("negative", [*AGES, -9, -4], LONG, 44, 44, {}),
+    case("decimal", [*map(Decimal, AGES), Decimal(-9)], pa.decimal128(9, 2), 42, 42, {"-9": 1}),
+    case("numbers", [*map(str, AGES), "-9", "-9.0"], TEXT, 42, 42, {"-9": 1, "-9.0": 1}),
+    case("a part", [*map(str, AGES), "-9", "-9.0000001"], TEXT, 44, 44, {}),
+    case("long", [*map(str, AGES), "-9.000"], TEXT, 43, 43, {}),
+    case("both", ["flu", "NA", "-9", "cold", "?"], TEXT, 2, 2, {"NA": 1, "-9": 1}),
+    case("refused", ["flu", "NA", "-9", "cold", "-3"], TEXT, 4, 4, {"NA": 1}),
+    case("points", [*map(str, AGES), ".5", ".", "+", "+."], TEXT, 45, 45, {".": 1}),
+    case("far", [*AGES, 999], LONG, 43, 43, {}, ("999",)),
+    case("far text", [*map(str, AGES), "999", "NA"], TEXT, 43, 43, {"NA": 1}, ("999",)),
+    case("not far", [*AGES, 400, 999], LONG, 44, 44, {}),
+    case("words beside", ["flu", *map(str, AGES), "999"], TEXT, 44, 44, {}),
+    case("minus one", [*AGES, -1, -9], LONG, 43, 43, {"-9": 1}, ("-1",)),
+    case("few", [1, 2, 3, -1, -9], LONG, 5, 5, {}),
+]
