@@ -19,17 +19,19 @@ GENERALIZING: dict[str, Any] = {
 
 
 def fill_defaults(tree: dict[str, Any]) -> dict[str, Any]:
-    """Adds defaults for sections and fields that are missing or empty. Returns a new tree."""
+    """A new tree, with defaults for sections that are missing or empty, and for fields of them that
+    are missing. The tree is not changed."""
     result = {key: value for key, value in tree.items() if value is not None}
     kernel = result.get("kernel", DEFAULTS["kernel"])
     name = kernel.get("type") if isinstance(kernel, dict) else kernel
     defaults = DEFAULTS | (GENERALIZING if _generalizes(name) else {})
     for key, default in defaults.items():
-        section = result.setdefault(key, {})
+        section = result.get(key, {})
         if isinstance(section, dict) and (key != "kernel" or not section):
             result[key] = {**default, **section}
     if isinstance(evaluate := result.get("evaluate"), dict):
-        evaluate.setdefault("measures", [{"type": cls.type} for cls in list_usual_measures()])
+        usual = [{"type": cls.type} for cls in list_usual_measures()]
+        result["evaluate"] = {"measures": usual, **evaluate}
     return result
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from anonlib.config.defaults import fill_defaults
 from anonlib.config.reading import parse
 from anonlib.errors import ConfigError
 from anonlib.kernels.mdav import Mdav
@@ -85,6 +86,18 @@ def test_input_is_left_as_it_is() -> None:
 @pytest.mark.parametrize("section", ["partition", "kernel", "recode", "pseudonyms", "spark"])
 def test_empty_section_is_one_left_out(section: str) -> None:
     assert parse({**GOOD, section: None}) == parse(GOOD)
+
+
+@pytest.mark.parametrize("evaluate", [None, {}, {"measures": None}, {"metrics": "out/figures"}])
+def test_defaults_leave_the_tree_as_it_is(evaluate: dict[str, Any] | None) -> None:
+    tree = {"evaluate": evaluate, "recode": {"nominal": None}, "kernel": None}
+    filled = fill_defaults(tree)
+    assert tree == {"evaluate": evaluate, "recode": {"nominal": None}, "kernel": None}
+    assert filled["kernel"] == {"type": "mdav"}
+    assert filled["recode"]["nominal"] is None  # an empty field is an error, as others are
+    assert ("evaluate" in filled) == (evaluate is not None)
+    if evaluate is not None and "measures" not in evaluate:
+        assert filled["evaluate"]["measures"]
 
 
 def test_part_of_a_section_keeps_the_other_defaults() -> None:
