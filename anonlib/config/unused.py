@@ -5,11 +5,18 @@ from collections.abc import Iterator
 
 from anonlib.config.model import Config
 from anonlib.config.resolve import bind_models
-from anonlib.kernels.mdav_generic import MdavGeneric
 from anonlib.table.schema import Role
 
 #: The `release.path` of a config for a table in memory that names none.
 UNUSED_PATH = "released"
+#: By section: its fields that only a run in Spark reads.
+SPARK_ONLY = {
+    "release": (
+        *("path", "mode", "ledger", "backlog", "acknowledge_overwrite", "record", "run_id"),
+        *("partition_by", "catalog_table", "rows_per_file", "order"),
+    ),
+    "spark": ("grouped_map", "partitions", "conf"),
+}
 
 
 def note_unused(config: Config) -> Iterator[str]:
@@ -32,8 +39,8 @@ def note_unused(config: Config) -> Iterator[str]:
             )
     kernel = config.kernel
     trees = [a.hierarchy for a in attributes.values() if a.role is Role.QUASI_IDENTIFIER]
-    if isinstance(kernel, MdavGeneric) and kernel.nominal == "hierarchy" and not any(trees):
-        yield "kernel.nominal: changes nothing, since no quasi-identifier has a hierarchy"
+    for parameter in () if any(trees) else kernel.for_hierarchies:
+        yield f"kernel.{parameter}: changes nothing, since no quasi-identifier has a hierarchy"
     named = any(a.role is Role.IDENTIFIER and a.pseudonym for a in attributes.values())
     if config.pseudonyms is not None and not named:
         yield "pseudonyms: changes nothing, since no identifier has `pseudonym: true`"
@@ -41,21 +48,20 @@ def note_unused(config: Config) -> Iterator[str]:
         yield (
             "privacy.acknowledge_linked: changes nothing, since no identifier has `pseudonym: true`"
         )
-    if config.person.fold_case and config.one_row_per_person is True:
+    if config.person.fold_case and config.one_row_per_person is True and not named:
         yield (
             "person.fold_case: changes nothing, since no column says who a person is: "
-            "one_row_per_person is true"
+            "one_row_per_person is true, and no identifier has `pseudonym: true`"
         )
 
 
 def note_unused_in_memory(config: Config) -> Iterator[str]:
     """A note on what says where and how Spark works, for a table in memory."""
-    fields = {"release": config.release, "spark": config.spark}
     places = [
         f"{section}.{name}"
-        for section, given in fields.items()
-        for name in type(given).model_fields
-        if name in given.model_fields_set
+        for section, names in SPARK_ONLY.items()
+        for name in names
+        if name in getattr(config, section).model_fields_set
     ]
     if config.release.path == UNUSED_PATH:
         places.remove("release.path")

@@ -65,6 +65,11 @@ class Kernel(Plugin):
         """Whether the target must have classes. If so, the kernel uses their moments."""
         return False
 
+    @property
+    def for_hierarchies(self) -> tuple[str, ...]:
+        """The names of its parameters that change nothing where no column has a hierarchy."""
+        return ()
+
     @abstractmethod
     def cells(self, block: Block) -> Ints:
         """Puts every row into a cell, such that every cell holds every model of the block.

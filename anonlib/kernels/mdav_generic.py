@@ -62,6 +62,10 @@ class MdavGeneric(Kernel):
         "equal", description="the distance in a nominal column: 0 or 1, or by its hierarchy"
     )
 
+    @property
+    def for_hierarchies(self) -> tuple[str, ...]:
+        return ("nominal",) if self.nominal == "hierarchy" else ()
+
     def cells(self, block: Block) -> Ints:
         if block.n == 0:
             return np.zeros(0, np.int64)

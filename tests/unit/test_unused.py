@@ -1,14 +1,17 @@
 """What is set and changes nothing is told, in a run, a check and a call with a table in hand."""
 
 import copy
+import sys
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
 import anonlib
+from anonlib.config.model import ReleaseSection, SparkSection
 from anonlib.config.reading import parse
-from anonlib.config.unused import note_unused, note_unused_in_memory
+from anonlib.config.unused import SPARK_ONLY, note_unused, note_unused_in_memory
 from tests.unit.test_anonymize import people, released
 from tests.unit.test_config import GOOD
 
@@ -74,14 +77,84 @@ def test_what_changes_nothing(sections: dict[str, Any], text: str) -> None:
             "pseudonyms": {"key_env": "KEY"},
             "privacy": {"models": MODELS, "acknowledge_linked": True},
         },
+        {
+            "attributes": {**GOOD["attributes"], "id": {"role": "identifier", "pseudonym": True}},
+            "pseudonyms": {"key_env": "KEY"},
+            "privacy": {"models": MODELS, "acknowledge_linked": True},
+            "one_row_per_person": True,
+            "person": {"fold_case": True},
+        },
     ],
 )
 def test_what_is_used(sections: dict[str, Any]) -> None:
     assert [*note_unused(parse(changed(sections)))] == []
 
 
+def pseudonymous(**changes: Any) -> dict[str, Any]:
+    """A config of `members` with a pseudonym, that release's alone."""
+    return {
+        "attributes": {
+            "name": {"role": "identifier", "pseudonym": True},
+            "age": {"role": "quasi_identifier", "scale": "continuous"},
+            "illness": {"role": "sensitive"},
+        },
+        "privacy": {"models": MODELS, "acknowledge_linked": True},
+        "pseudonyms": {"key_env": "PSEUDONYM_KEY"},
+        "seed": 1,
+        **changes,
+    }
+
+
+def members() -> pd.DataFrame:
+    """Persons with two rows each, of which one has the name in capitals."""
+    data = people()[["name", "age", "illness"]]
+    return pd.concat([data, data.assign(name=data["name"].str.upper())], ignore_index=True)
+
+
+def test_fold_case_changes_pseudonyms(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PSEUDONYM_KEY", "0123456789abcdef" * 4)
+    for fold_case, n in ((True, 400), (False, 800)):
+        given = pseudonymous(one_row_per_person=True, person={"fold_case": fold_case})
+        found = anonlib.anonymize(members(), given)
+        assert found.table["name"].nunique() == n
+        assert "fold_case" not in " ".join(found.notes)
+
+
+def test_fields_of_spark_are_read_nowhere_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A call with a table in memory reads no field that the note lists, and the note lists all
+    others: aside from the code that checks, refuses or tells what a config says."""
+    monkeypatch.setenv("PSEUDONYM_KEY", "0123456789abcdef" * 4)
+    names = set()
+    for section, type in (("release", ReleaseSection), ("spark", SparkSection)):
+        fields = {*type.model_fields}
+
+        def note(self: Any, name: str, section: str = section, fields: set[str] = fields) -> Any:
+            caller = sys._getframe(1).f_globals.get("__name__", "")
+            if name in fields and not caller.startswith(("anonlib.config", "anonlib.local.limits")):
+                names.add(f"{section}.{name}")
+            return object.__getattribute__(self, name)
+
+        monkeypatch.setattr(type, "__getattribute__", note)
+    given = pseudonymous(
+        unit=["name"],
+        person={"fold_case": True},
+        evaluate={"measures": [{"type": "reidentification"}]},
+    )
+    found = anonlib.anonymize(members(), given)
+    assert anonlib.audit(found.table, found.config).passed
+    assert found.report()
+    every = {
+        f"{section}.{name}"
+        for section, type in (("release", ReleaseSection), ("spark", SparkSection))
+        for name in type.model_fields
+    }
+    assert names == every - {f"{s}.{name}" for s, those in SPARK_ONLY.items() for name in those}
+
+
 def test_what_only_spark_uses() -> None:
     release = {"path": "out/people", "order": "table", "run_id": "x", "rows_per_file": 1_000}
+    returning = changed({"release": {"path": "released", "acknowledge_returning": True}})
+    assert [*note_unused_in_memory(parse(returning))] == []
     given = changed({"release": release, "spark": {"partitions": 3}})
     (note,) = note_unused_in_memory(parse({**given, "evaluate": {"metrics": "out/figures"}}))
     assert note.endswith(
