@@ -231,6 +231,14 @@ def _check_target(
             )
 
 
+def check_storable(field: Field) -> Iterator[Problem]:
+    """Whether a column is of a type that a release may have."""
+    if field.arrow is None or not is_storable(field.arrow):
+        yield Problem(
+            f"column {field.name}", f"type {field.type} is not supported; give it `role: drop`"
+        )
+
+
 def _check_type(
     field: Field,
     attribute: Attribute,
@@ -239,12 +247,11 @@ def _check_type(
     recode: RecodeSection,
 ) -> Iterator[Problem]:
     where = f"column {field.name}"
-    if field.arrow is None or not is_storable(field.arrow):
+    if unfit := [*check_storable(field)]:
         if attribute.role is Role.DROP:
             what = "name data controllers" if field.name == controller else "identify a person"
-            yield Problem(where, f"type {field.type} can't {what}")
-        else:
-            yield Problem(where, f"type {field.type} is not supported; give it `role: drop`")
+            unfit = [Problem(where, f"type {field.type} can't {what}")]
+        yield from unfit
         return
     if attribute.role in (Role.SENSITIVE, Role.TARGET) and not is_atomic(field.arrow):
         yield Problem(

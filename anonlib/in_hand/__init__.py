@@ -554,7 +554,7 @@ def _configure_in_spark(
 ) -> tuple[Config, tuple[str, ...]]:
     """The config of a call for a DataFrame in Spark, and notes on what was guessed."""
     from anonlib.source.frame_profile import profile_frame, take_no_rows
-    from anonlib.source.given import require_frame
+    from anonlib.source.given import require_columns, require_frame
     from anonlib.spark.translation import translate_errors
 
     arguments.require_kinds()
@@ -567,6 +567,7 @@ def _configure_in_spark(
     if arguments.path is None:
         raise InputError("path: name the folder of the Delta table that is published")
     kept = [name for name in data.columns if name in arguments.names]
+    require_columns(data, kept)
     guarded = partial(translate_errors, "data", permission_error=InputError)
     with guarded():
         empty = take_no_rows(data, kept)

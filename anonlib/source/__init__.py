@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pyarrow as pa
 from pyspark import StorageLevel
-from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import StringType, StructField
+from pyspark.sql.types import StringType
 
 from anonlib.auditing.canonical import BLANKS
 from anonlib.config.checks.source_section import FILES
@@ -42,7 +41,7 @@ from anonlib.spark.file_list import (
 from anonlib.spark.lease import work_folder
 from anonlib.spark.storage import spelling
 from anonlib.spark.translation import translate_errors
-from anonlib.spark.values import arrow_type, row_hash
+from anonlib.spark.values import read_field, row_hash
 from anonlib.table.columns import DEAL, HASH, HIGH, LOW
 from anonlib.table.schema import Field, Role, Scale, Schema, is_atomic
 from anonlib.text import DATE_TEXT, DECIMAL_TEXT, TIME_TEXT, WHOLE_TEXT, fold_text
@@ -182,7 +181,7 @@ def _open(
         casts = _casts(config, names, raw)
         columns = {f"c{i}": _read_as(F.col(f"c{i}"), casts.get(f"c{i}")) for i in range(len(names))}
         typed = raw.select(*[column.alias(id) for id, column in columns.items()]).schema
-    fields = tuple(_field(name, typed[i]) for i, name in enumerate(names))
+    fields = tuple(read_field(name, typed[i]) for i, name in enumerate(names))
     schema = resolve(config, fields)
     _require_known_equality(schema)
     plain_columns = {c.id: _plain_floats(columns[c.id], c.type, c.role) for c in schema.columns}
@@ -316,7 +315,7 @@ def open_columns(spark: SparkSession, config: Config, names: Sequence[str]) -> D
         require_readable_as(raw, {id: casts[id] for id in ids if id in casts}, tokens, wanted)
         typed = raw.select(*[_read_as(F.col(id), casts.get(id)) for id in ids])
         typed = typed.toDF(*[f"v{i}" for i in range(len(names))])
-        arrow = [_field(f.name, f).arrow for f in typed.schema.fields]
+        arrow = [read_field(f.name, f).arrow for f in typed.schema.fields]
         if other := [n for n, t in zip(names, arrow, strict=True) if t is None or not is_atomic(t)]:
             raise ConfigError(
                 [Problem(f"column {name}", "its type has no hierarchy") for name in other]
@@ -585,12 +584,3 @@ def _plain_floats(column: Column, type: pa.DataType, role: Role) -> Column:
         return column
     column = column + F.lit(0.0).cast("float" if pa.types.is_float32(type) else "double")
     return F.when(~F.isnan(column), column) if role in WITHOUT_NAN else column
-
-
-def _field(name: str, field: StructField) -> Field:
-    text = field.dataType.simpleString()
-    try:
-        arrow = arrow_type(field)
-    except (PySparkException, ValueError):  # ValueError: a list of nothing but null
-        arrow = None
-    return Field(name, text, arrow)

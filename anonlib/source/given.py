@@ -2,14 +2,17 @@
 the time zone that they are read in."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from anonlib.errors import InputError
+from anonlib.config.checks.attributes import check_names
+from anonlib.config.resolve import check_storable
+from anonlib.errors import ConfigError, InputError
 from anonlib.spark.loan import find_own_setting, hold_setting, shares_sessions
+from anonlib.spark.values import read_field
 
 TIME_ZONE = "spark.sql.session.timeZone"
 #: Names of the zone that every run works in.
@@ -48,6 +51,24 @@ def require_frame(frame: Any, what: str) -> None:
         raise InputError(
             f"{what}: several columns have the same name: {', '.join(same)}; rename them"
         )
+
+
+def require_columns(frame: DataFrame, names: Collection[str]) -> None:
+    """Refuses names of columns that no config can have, and columns that no release can have, by
+    the schema alone: as these problems are told of a config.
+
+    Args:
+        frame: What a caller gives.
+        names: The columns that are read.
+
+    Raises:
+        ConfigError: All of them.
+    """
+    fields = [read_field(field.name, field) for field in frame.schema if field.name in names]
+    problems = [*check_names(frame.columns)]
+    problems += [problem for field in fields for problem in check_storable(field)]
+    if problems:
+        raise ConfigError(problems)
 
 
 def find_zone(spark: SparkSession) -> str | None:

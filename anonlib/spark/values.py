@@ -6,12 +6,14 @@ from inspect import signature
 from typing import Any
 
 import pyarrow as pa
+from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema, from_arrow_type, to_arrow_schema
 from pyspark.sql.types import DataType, StructField, StructType
 
 from anonlib.auditing.canonical import fold_value, present
+from anonlib.table.schema import Field
 
 #: More than the partitions of any table.
 MANY_PARTITIONS = 2**31 - 1
@@ -65,6 +67,16 @@ _UTC: dict[str, Any] = (
 def arrow_type(field: StructField) -> pa.DataType:
     """The Arrow type of a column. Spark raises its own error if there is none."""
     return to_arrow_schema(StructType([field]), **_UTC).field(0).type
+
+
+def read_field(name: str, field: StructField) -> Field:
+    """A column of this name, as configs are compared with it."""
+    text = field.dataType.simpleString()
+    try:
+        arrow = arrow_type(field)
+    except (PySparkException, ValueError):  # ValueError: a list of nothing but null
+        arrow = None
+    return Field(name, text, arrow)
 
 
 def spark_type(type: pa.DataType) -> DataType:

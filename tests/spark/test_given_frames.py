@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 import anonlib
-from anonlib.errors import AnonlibError, InputError
+from anonlib.errors import AnonlibError, ConfigError, InputError
 from anonlib.spark.loan import LOANS
 from tests.spark.support import MARKER, left, people, settings
 
@@ -58,6 +58,28 @@ def test_no_frame(frame: DataFrame, tmp_path: Path, case: str) -> None:
         anonlib.audit(given, config)
     assert str(caught.value).startswith("table: ")
     assert left(tmp_path / "out") == set()
+
+
+def test_columns_that_no_release_has(frame: DataFrame, tmp_path: Path) -> None:
+    """They are told together, as in memory, and before a row is read."""
+    given = frame.select(
+        "*",
+        F.lit(1).alias("CITY"),
+        F.expr("make_ym_interval(1, raise_error('x'))").alias("gone"),
+    )
+    with pytest.raises(ConfigError) as caught:
+        anonlib.anonymize(
+            given, path=str(tmp_path / "t"), **{**GIVEN, "sensitive": ["illness", "gone"]}
+        )
+    assert str(caught.value).splitlines() == [
+        "column CITY: another column differs from this one in case only; rename one",
+        "column city: another column differs from this one in case only; rename one",
+        "column gone: type interval year to month is not supported; leave it out",
+    ]
+    in_memory = people().assign(CITY=1)
+    with pytest.raises(ConfigError) as told:
+        anonlib.anonymize(in_memory, **GIVEN)
+    assert str(told.value).splitlines() == str(caught.value).splitlines()[:2]
 
 
 def test_a_table_of_pandas(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from anonlib.config.reading import parse
 from anonlib.config.resolve import bind_models, find_joint_columns, resolve, with_ids
 from anonlib.errors import ConfigError
 from anonlib.kernels import Kernel
-from anonlib.source import _field as source_field
+from anonlib.spark.values import read_field
 from anonlib.table.schema import Field, Role, Scale, Schema
 from tests.support import OneCell
 
@@ -238,7 +238,7 @@ def test_types_that_a_delta_table_cannot_hold(type: str) -> None:
 )
 def test_columns_of_spark_that_a_delta_table_cannot_hold(type: DataType) -> None:
     found = config({"x": {"role": "insensitive"}})
-    (told,) = problems(found, source_field("x", StructField("x", type)))
+    (told,) = problems(found, read_field("x", StructField("x", type)))
     assert told.endswith(" is not supported; give it `role: drop`")
 
 

@@ -1,7 +1,7 @@
 """Checks of `attributes`: names, roles, scales, hierarchies."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from anonlib.config.model import RESERVED_PREFIX, Attribute, PrivacySection
 from anonlib.config.resolve import find_ordered_columns
@@ -15,12 +15,12 @@ from anonlib.table.schema import Role, Scale
 HIDDEN = (Role.DROP, Role.IDENTIFIER)
 
 
-def check_names(attributes: Mapping[str, Attribute]) -> Iterator[Problem]:
+def check_names(names: Collection[str]) -> Iterator[Problem]:
     """Checks the names of the columns."""
-    if not attributes:
+    if not names:
         yield Problem("attributes", "give every column of the source a role")
-    folded = Counter(name.casefold() for name in attributes)
-    for name in attributes:
+    folded = Counter(name.casefold() for name in names)
+    for name in names:
         where = f"attributes.{name}"
         if folded[name.casefold()] > 1:
             yield Problem(where, "another column differs from this one in case only; rename one")
