@@ -140,7 +140,7 @@ def fold_text(text: str) -> str:
 
 def show(text: str) -> str:
     """The text without characters that have no picture; white space stays as it is."""
-    return "".join(c for c in text if c.isspace() or _VISIBLE[ord(c)])
+    return text.translate(_SHOWN)
 
 
 def identify(text: str, *, folded: bool) -> str:
@@ -159,6 +159,19 @@ class _Visible(dict[int, str]):
 
 
 _VISIBLE = _Visible()
+
+
+class _Shown(dict[int, str]):
+    """By code of a character: the character; nothing for what has no picture."""
+
+    def __missing__(self, code: int) -> str:
+        character = chr(code)
+        is_shown = character.isspace() or _VISIBLE[code]
+        self[code] = character if is_shown else ""
+        return self[code]
+
+
+_SHOWN = _Shown()
 
 
 def _show_character(character: str) -> str:

@@ -1,11 +1,13 @@
 """The identity of a person: one text, whatever the ways to write it."""
 
+import sys
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from anonlib.source.identity import is_folded, is_known_equality
-from anonlib.text import identify
+from anonlib.text import fold_text, identify, show
 
 ONE = [
     "Ana \u00c9lan",
@@ -27,6 +29,30 @@ def test_one_person() -> None:
 @pytest.mark.parametrize("other", ["ana \u00c9lan", "Ana  \u00c9lan", "Ana Elan", "Ana\u00c9lan"])
 def test_other_persons(other: str) -> None:
     assert identify(other, folded=False) != identify(ONE[0], folded=False)
+
+
+def test_long_texts_are_not_looked_at_character_by_character() -> None:
+    n_calls = 0
+
+    def count(*_: object) -> None:
+        nonlocal n_calls
+        n_calls += 1
+
+    for text in ("word \t7 " * 2_000, "\u00c9lan\u200b \u2800" * 2_000):
+        identify(text, folded=True)
+        n_calls = 0
+        sys.setprofile(count)
+        try:
+            identify(text, folded=True)
+        finally:
+            sys.setprofile(None)
+        assert n_calls < 100
+
+
+@given(st.text())
+def test_what_has_a_picture_is_shown(text: str) -> None:
+    kept = [c for c in text if c.isspace() or fold_text(f"a{c}a") != "aa"]
+    assert show(text) == "".join(kept)
 
 
 @given(st.text(), st.booleans())
