@@ -86,10 +86,10 @@ def _in_memory(config: Config, names: Sequence[str]) -> Config:
     attributes = {n: config.attributes[n].model_copy(update=plain) for n in names}
     source = SourceSection.model_validate({"format": "dataframe"})
     release = ReleaseSection.model_validate({"path": config.release.path})
-    absent = tuple(f"attributes.{n}." for n in config.attributes if n not in names)
+    absent = {f"attributes.{n}" for n in config.attributes if n not in names}
     return config.model_copy(
         update={
-            "review": tuple(p for p in config.review if not f"{p}.".startswith(absent)),
+            "review": tuple(place for place in config.review if place not in absent),
             "source": source,
             "attributes": attributes,
             "release": release,
