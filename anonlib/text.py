@@ -140,7 +140,7 @@ def fold_text(text: str) -> str:
 
 def show(text: str) -> str:
     """The text without characters that have no picture; white space stays as it is."""
-    return text.translate(_SHOWN)
+    return text.translate(_PICTURES)
 
 
 def identify(text: str, *, folded: bool) -> str:
@@ -161,7 +161,7 @@ class _Visible(dict[int, str]):
 _VISIBLE = _Visible()
 
 
-class _Shown(dict[int, str]):
+class _Picture(dict[int, str]):
     """By code of a character: the character; nothing for what has no picture."""
 
     def __missing__(self, code: int) -> str:
@@ -171,7 +171,7 @@ class _Shown(dict[int, str]):
         return self[code]
 
 
-_SHOWN = _Shown()
+_PICTURES = _Picture()
 
 
 def _show_character(character: str) -> str:

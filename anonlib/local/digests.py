@@ -33,7 +33,8 @@ def _name(text: str, space: UUID, make: Callable[[UUID, str], UUID]) -> bytes:
     return make(space, text).bytes
 
 
-#: The codes: the text itself, its usual hashes, also of a line, and names by usual spaces.
+#: The codes: the text itself, its usual hashes, also of a line, and UUIDs of versions 3 and 5 in
+#: the usual namespaces.
 CODES: tuple[Code, ...] = (
     str.encode,
     *(partial(_hash, make=make, end=end) for make in _HASHES for end in ("", "\n")),

@@ -30,7 +30,7 @@ def is_form_of(own: TextColumn, quasi: TextColumn) -> bool:
     It has one value for each of its values, rises or falls with it as a number or a date, or is
     made of it: a part, a hash, a text that holds it. What columns have in common because one value
     has most rows does not count. A column with a few values is not looked at for parts of the
-    other: it may be a group of its values.
+    other, nor for its order: it may be a group of its values.
 
     Cost: O(m log m) for the m rows.
 

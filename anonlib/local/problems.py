@@ -29,7 +29,7 @@ from anonlib.local.row_numbers import number_classes
 from anonlib.partition.repair import Joint
 from anonlib.table.encoding import (
     Values,
-    code_protected,
+    code_column,
     codes_among,
     one_zero,
 )
@@ -106,7 +106,7 @@ def _model_problems(
     somebody = _find_somebody(person, n)
 
     def codes(column: Column) -> Codes:
-        return _code(table, column, config.privacy.missing_tokens)[somebody]
+        return code_column(table, column, config.privacy.missing_tokens)[somebody]
 
     def count_values(column: Column, _: int) -> int:
         found = codes(column)
@@ -137,12 +137,6 @@ def _count(numbers: Ints | Codes) -> int:
     return int(np.count_nonzero(np.bincount(numbers)))
 
 
-def _code(table: pa.Table, column: Column, missing_tokens: tuple[str, ...]) -> Codes:
-    """int32[n]. The code of each row's value of a protected column; MISSING for a missing one."""
-    values = table.column(column.id).combine_chunks()
-    return code_protected(values, missing_tokens)
-
-
 def _joint_problems(
     table: pa.Table,
     schema: Schema,
@@ -158,7 +152,7 @@ def _joint_problems(
     codes = [
         codes_among(table.column(c.id).combine_chunks(), tokens, values[c.id].categories)
         if c.id in values
-        else _code(table, c, config.privacy.missing_tokens)
+        else code_column(table, c, config.privacy.missing_tokens)
         for c in columns
     ]
     somebody = _find_somebody(person, table.num_rows)
@@ -191,9 +185,9 @@ def _disclosure_problems(table: pa.Table, schema: Schema, config: Config) -> Ite
         if values.null_count or _count(_number_rows([values])) < table.num_rows:
             yield refuse_key(config.one_row_per_person)
     for target in schema.of(Role.TARGET):
-        label = _code(table, target, config.privacy.missing_tokens)
+        label = code_column(table, target, config.privacy.missing_tokens)
         for column in schema.of(Role.SENSITIVE):
-            value = _code(table, column, config.privacy.missing_tokens)
+            value = code_column(table, column, config.privacy.missing_tokens)
             if agreement := _find_agreement(label, value):
                 yield from judge_target(target, column, agreement, config.privacy)
     privacy = config.privacy

@@ -6,8 +6,11 @@ from datetime import date
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from anonlib.arrays import Floats
+from anonlib.local.content_rules import WHOLE_NUMBER
+from anonlib.table.schema import PER_SECOND
 
 #: The share of the values that a reading must understand.
 MOST = 0.95
@@ -25,7 +28,6 @@ _MONTHS = {
 #: Years of two digits from this one on are of the last century.
 _PIVOT = 30
 _SECONDS_PER_DAY = 86_400
-_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
 
 def list_readings(values: pa.Array, texts: pa.Array) -> list[Floats]:
@@ -44,7 +46,7 @@ def list_readings(values: pa.Array, texts: pa.Array) -> list[Floats]:
     if types.is_date(kind):
         return [_to_floats(values.cast(pa.date32()).cast(pa.int32()))]
     if types.is_timestamp(kind):
-        per_day = _PER_SECOND[kind.unit] * _SECONDS_PER_DAY
+        per_day = PER_SECOND[kind.unit] * _SECONDS_PER_DAY
         return [_to_floats(values.cast(pa.int64())) / per_day]
     plain = [text or "" for text in texts.to_pylist()]
     if types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind):
@@ -52,6 +54,26 @@ def list_readings(values: pa.Array, texts: pa.Array) -> list[Floats]:
     else:
         own = _read(plain, [_read_number])
     return own + _read(plain, [_read_year_first, _read_day_first, _read_month_first])
+
+
+def read_whole(values: pa.Array, texts: pa.Array) -> Floats:
+    """float64[v]. Whole numbers, dates and times as numbers; NaN for other values. Only numbers and
+    times may agree by chance."""
+    numbers: Floats
+    if pa.types.is_date(values.type):
+        numbers = (
+            values.cast(pa.date32())
+            .cast(pa.int32())
+            .to_numpy(zero_copy_only=False)
+            .astype(np.float64)
+        )
+    elif pa.types.is_timestamp(values.type):
+        ticks = values.cast(pa.int64()).to_numpy(zero_copy_only=False)
+        numbers = np.floor_divide(ticks, PER_SECOND[values.type.unit]).astype(np.float64)
+    else:
+        whole = pc.match_substring_regex(texts, WHOLE_NUMBER)
+        numbers = pc.if_else(whole, texts, None).cast(pa.float64()).to_numpy(zero_copy_only=False)
+    return numbers
 
 
 def _to_floats(values: pa.Array) -> Floats:

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from anonlib.arrays import MISSING, Floats, Ints
 from anonlib.local.content_rules import MAX_HARMLESS_VALUES, WHOLE_NUMBER
 from anonlib.local.digests import LEAST_LETTERS, find_codes, is_code
-from anonlib.local.readings import list_readings
+from anonlib.local.readings import list_readings, read_whole
 from anonlib.local.relations import find_on_line
 from anonlib.text import fold_text
 
@@ -33,16 +33,14 @@ _PLAIN = (
 )
 #: Words of them with one blank between them.
 _SIMPLE = f"^[{_PLAIN}]+(?: [{_PLAIN}]+)*$"
-#: Pairs of values in which a form that costs much is tried, for codes a part of them; and the share
-#: of them that must have the form, so that all pairs are looked at.
+#: A costly form is tried on N_TRIED pairs first (codes on N_CODED), and on all if more than
+#: LEAST_SHARE of those have it.
 N_TRIED, N_CODED, LEAST_SHARE = 200, 8, 0.02
 #: The share of the pairs that a line of numbers must hold: some lie on any line.
 ON_LINE = 0.9
 _WORD = re.compile(r"[^\W_]+")
 #: Whole floats below it are 64-bit integers.
 _LARGEST = 2.0**63
-#: By the unit of times: how many are a second.
-_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
 #: Gives the texts of some columns their numbers, of which `TextColumn.number` tells.
 NumberTexts = Callable[[Sequence[pa.Array]], Sequence[Ints]]
@@ -103,7 +101,7 @@ class TextColumn:
         numbers on a line."""
         unique, first = np.unique(self.number, return_index=True)
         present = unique != MISSING
-        return unique[present], _as_numbers(self.values, self.texts)[first[present]]
+        return unique[present], read_whole(self.values, self.texts)[first[present]]
 
     def count_present(self) -> int:
         """The rows that have a text."""
@@ -219,26 +217,6 @@ def _as_float_texts(values: pa.Array, end: str) -> pa.Array:
     place[whole], place[~whole] = np.arange(len(integers)), len(integers) + np.arange(len(others))
     integers = pc.binary_join_element_wise(integers, end, "")
     return pa.concat_arrays([integers, others]).take(pa.array(place))
-
-
-def _as_numbers(values: pa.Array, texts: pa.Array) -> Floats:
-    """float64[v]. Whole numbers, dates and times as numbers; NaN for other values. Only numbers and
-    times may agree by chance."""
-    numbers: Floats
-    if pa.types.is_date(values.type):
-        numbers = (
-            values.cast(pa.date32())
-            .cast(pa.int32())
-            .to_numpy(zero_copy_only=False)
-            .astype(np.float64)
-        )
-    elif pa.types.is_timestamp(values.type):
-        ticks = values.cast(pa.int64()).to_numpy(zero_copy_only=False)
-        numbers = np.floor_divide(ticks, _PER_SECOND[values.type.unit]).astype(np.float64)
-    else:
-        whole = pc.match_substring_regex(texts, WHOLE_NUMBER)
-        numbers = pc.if_else(whole, texts, None).cast(pa.float64()).to_numpy(zero_copy_only=False)
-    return numbers
 
 
 def _find_parts(own: TextColumn, person: TextColumn) -> tuple[Ints, Ints]:

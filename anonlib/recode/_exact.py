@@ -12,11 +12,11 @@ import pyarrow as pa
 from anonlib.arrays import Floats, Ints
 from anonlib.recode import Column
 from anonlib.recode.grouped import numbers
+from anonlib.table.schema import PER_SECOND
 
 _BITS = 32
 _MASK = 2**_BITS - 1
 _EPOCH = date(1970, 1, 1).toordinal()
-_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
 
 def totals(values: Column, start: Ints) -> list[Ints]:
@@ -80,7 +80,7 @@ def _range(column: pa.DataType) -> tuple[int, int]:
     if pa.types.is_integer(column):
         return low, high
     days = [each.toordinal() - _EPOCH for each in (date.min, date.max)]
-    per_day = 1 if pa.types.is_date32(column) else 86_400 * _PER_SECOND[column.unit]
+    per_day = 1 if pa.types.is_date32(column) else 86_400 * PER_SECOND[column.unit]
     return max(low, days[0] * per_day), min(high, (days[1] + 1) * per_day - 1)
 
 

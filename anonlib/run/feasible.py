@@ -26,7 +26,7 @@ from anonlib.partition.repair import Joint
 from anonlib.privacy import Reference
 from anonlib.source import Source
 from anonlib.spark.values import canonical, count_units
-from anonlib.table.encoding import Values, code_protected, codes_among
+from anonlib.table.encoding import Values, code_column, code_protected, codes_among
 from anonlib.table.schema import Column, Role, Schema
 
 
@@ -79,18 +79,13 @@ def _distinct(
     persons = sample.select([column.id, *unit])
     for id in unit:
         persons = persons.filter(pc.is_valid(persons.column(id)))
-    codes = _codes(persons, column, missing_tokens)
+    codes = code_column(persons, column, missing_tokens)
     n_values = len(np.unique(codes[codes != MISSING]))
     if n_values >= min_values:
         return n_values
     value = canonical(source.columns[column.id], column.type, missing_tokens)
     rows = source.raw.select(value.alias("v"), *[source.columns[id].alias(id) for id in unit])
     return rows.na.drop().select("v").distinct().count()
-
-
-def _codes(sample: pa.Table, column: Column, missing_tokens: tuple[str, ...]) -> Codes:
-    values = sample.column(column.id).combine_chunks()
-    return code_protected(values, missing_tokens)
 
 
 def disclosures(
@@ -137,11 +132,11 @@ def _find_determined(
 ) -> list[tuple[Column, TargetAgreement]]:
     """The sensitive columns of which the target leaves no value open: each target value goes with
     one value, and not all values are the same. Costs another aggregate for each of them."""
-    labels = _codes(sample, target, missing_tokens)
+    labels = code_column(sample, target, missing_tokens)
     columns = [
         column
         for column in source.schema.of(Role.SENSITIVE)
-        if not _varies_within(labels, _codes(sample, column, missing_tokens))
+        if not _varies_within(labels, code_column(sample, column, missing_tokens))
     ]
     if not columns:
         return []

@@ -449,6 +449,11 @@ def code_protected(values: pa.Array, missing_tokens: tuple[str, ...]) -> Codes:
     return codes
 
 
+def code_column(table: pa.Table, column: Column, missing_tokens: tuple[str, ...]) -> Codes:
+    """int32[n]. `code_protected` of a column of a table that has its columns by id."""
+    return code_protected(table.column(column.id).combine_chunks(), missing_tokens)
+
+
 def is_protectable(type: pa.DataType) -> bool:
     """Whether the equality of values of the type is known here. Text is `string`, as `normalize`
     makes it."""

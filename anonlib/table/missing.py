@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from anonlib.table.schema import PER_SECOND
 from anonlib.text import fold_text
 
 #: A date, or one with a time of day and perhaps a zone; UTC without one. As in the sources that
@@ -22,7 +23,6 @@ _MOMENT = re.compile(
     re.ASCII | re.IGNORECASE,
 )
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
 
 def missing_values(tokens: tuple[str, ...], type: pa.DataType) -> pa.Array:
@@ -60,7 +60,7 @@ def _value(text: str, type: pa.DataType) -> Any:
         days, rest = divmod(_microseconds(text), 86_400 * 10**6)
         return None if rest else days
     if at.is_timestamp(type):
-        units, rest = divmod(_microseconds(text) * _PER_SECOND[type.unit], 10**6)
+        units, rest = divmod(_microseconds(text) * PER_SECOND[type.unit], 10**6)
         return None if rest else units
     return None
 

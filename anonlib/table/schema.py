@@ -8,6 +8,9 @@ import pyarrow as pa
 
 from anonlib.hierarchy import Hierarchy
 
+#: By the unit of times: how many are a second.
+PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+
 
 class Role(StrEnum):
     """What a column is."""
