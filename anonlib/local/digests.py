@@ -12,8 +12,10 @@ LEAST_LETTERS = 6
 #: The code of a text.
 Code = Callable[[str], bytes]
 
+#: The hashes that are sought in every text of their length, since few rows may have them.
+_COMMON: tuple[Callable[..., Any], ...] = (hashlib.md5, hashlib.sha1, hashlib.sha256)
 _HASHES: tuple[Callable[..., Any], ...] = (
-    *(hashlib.md5, hashlib.sha1, hashlib.sha224, hashlib.sha256, hashlib.sha384, hashlib.sha512),
+    *(*_COMMON, hashlib.sha224, hashlib.sha384, hashlib.sha512),
     *(hashlib.sha3_224, hashlib.sha3_256, hashlib.sha3_384, hashlib.sha3_512),
     *(hashlib.blake2b, hashlib.blake2s),
     *(partial(hashlib.blake2b, digest_size=size) for size in (8, 16, 20, 32)),
@@ -40,6 +42,18 @@ CODES: tuple[Code, ...] = (
     *(partial(_hash, make=make, end=end) for make in _HASHES for end in ("", "\n")),
     *(partial(_name, space=space, make=make) for space in _SPACES for make in (uuid3, uuid5)),
 )
+
+#: By the number of its letters in hexadecimal: the common hash that has so many.
+WHOLE_HASHES: dict[int, Code] = {
+    2 * make().digest_size: partial(_hash, make=make, end="") for make in _COMMON
+}
+
+
+def is_whole_hash(letters: str, forms: Iterable[str]) -> bool:
+    """Whether letters and digits in lower case, as many as one of WHOLE_HASHES has, are that hash
+    of one of some texts, in hexadecimal."""
+    code = WHOLE_HASHES[len(letters)]
+    return any(code(form).hex() == letters for form in forms)
 
 
 def find_codes(

@@ -12,6 +12,7 @@ from anonlib.arrays import MISSING, Floats, Ints
 from anonlib.local.content_rules import MAX_HARMLESS_VALUES, MIN_USUAL_PART, NEARLY_ALL
 from anonlib.local.relations import correct_chance, measure_codes, measure_order
 from anonlib.local.text_columns import TextColumn
+from anonlib.local.value_parts import count_parts
 
 #: Rows that are looked at, at most; and at least, since a few rows go together by chance.
 MOST_ROWS, LEAST_ROWS = 2_000, 100
@@ -73,5 +74,7 @@ def _is_made_of(own: TextColumn, quasi: TextColumn) -> bool:
     mixed = np.random.default_rng(0).permutation(len(quasi.place))
     others = replace(quasi, place=quasi.place[mixed])
     n = len(own.place)
-    found, by_chance = (own.count_parts(each, (MIN_USUAL_PART,))[0] / n for each in (quasi, others))
+    found, by_chance = (
+        count_parts(own, each, (MIN_USUAL_PART,))[0] / n for each in (quasi, others)
+    )
     return correct_chance(found, by_chance) >= NEARLY_ALL

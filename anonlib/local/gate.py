@@ -25,6 +25,7 @@ from anonlib.local.content_rules import (
 from anonlib.local.forms import choose_rows, is_form_of
 from anonlib.local.row_numbers import number_classes
 from anonlib.local.text_columns import TextColumn, to_text_columns
+from anonlib.local.value_parts import count_parts
 from anonlib.table.schema import Column, Schema
 
 
@@ -98,7 +99,7 @@ class _TextCounter(ContentCounter):
     def count_parts(
         self, pairs: Sequence[tuple[Column, Column]], sizes: Sequence[int]
     ) -> list[list[int]]:
-        return [self.columns[c.id].count_parts(self.columns[p.id], sizes) for c, p in pairs]
+        return [count_parts(self.columns[c.id], self.columns[p.id], sizes) for c, p in pairs]
 
     def is_form_of(self, column: Column, quasi: Column) -> bool:
         return is_form_of(self._sample(column.id), self._sample(quasi.id))

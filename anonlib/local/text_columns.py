@@ -1,10 +1,8 @@
-"""Columns as texts that are equal where people see one value, and what they show of each other."""
+"""Columns as texts that are equal where people see one value."""
 
-import hashlib
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from unicodedata import category
 
 import numpy as np
@@ -12,17 +10,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from anonlib.arrays import MISSING, Floats, Ints
-from anonlib.local.content_rules import MAX_HARMLESS_VALUES, WHOLE_NUMBER
-from anonlib.local.digests import LEAST_LETTERS, find_codes, is_code
+from anonlib.local.content_rules import WHOLE_NUMBER
 from anonlib.local.readings import list_readings, read_whole
-from anonlib.local.relations import find_on_line
 from anonlib.text import fold_text
 
-#: By the length of its text: the hash that may have it.
-_HASHES = {
-    length: partial(make, usedforsecurity=False)
-    for length, make in ((32, hashlib.md5), (40, hashlib.sha1), (64, hashlib.sha256))
-}
 _ASCII = frozenset(map(chr, range(128)))
 #: Letters and signs of many languages that Unicode has as one character, that combine with no
 #: neighbour, and whose case is simple.
@@ -33,12 +24,6 @@ _PLAIN = (
 )
 #: Words of them with one blank between them.
 _SIMPLE = f"^[{_PLAIN}]+(?: [{_PLAIN}]+)*$"
-#: A costly form is tried on N_TRIED pairs first (codes on N_CODED), and on all if more than
-#: LEAST_SHARE of those have it.
-N_TRIED, N_CODED, LEAST_SHARE = 200, 8, 0.02
-#: The share of the pairs that a line of numbers must hold: some lie on any line.
-ON_LINE = 0.9
-_WORD = re.compile(r"[^\W_]+")
 #: Whole floats below it are 64-bit integers.
 _LARGEST = 2.0**63
 
@@ -111,12 +96,6 @@ class TextColumn:
         """The rows that have the same text in both columns."""
         return int(((self.code == other.code) & (self.code != MISSING)).sum())
 
-    def count_parts(self, person: "TextColumn", sizes: Sequence[int]) -> list[int]:
-        """By size: the rows that show at least as many letters and digits of an identifier
-        (`ContentCounter.count_parts`)."""
-        parts, n_rows = _find_parts(self, person)
-        return [int(n_rows[parts >= size].sum()) for size in sizes]
-
 
 def to_text_columns(columns: Mapping[str, pa.Array], number: NumberTexts) -> dict[str, TextColumn]:
     """By id: the columns as texts.
@@ -155,7 +134,7 @@ def _as_texts(values: pa.Array) -> pa.Array:
         return _as_plain_integers(fold_texts(values))
     if at.is_floating(values.type):
         return _as_float_texts(values, "")
-    texts = _as_raw(values)
+    texts = as_raw(values)
     if at.is_timestamp(values.type):
         return pc.replace_substring_regex(texts, " 00:00:00$", "")
     if at.is_decimal(values.type):
@@ -193,7 +172,7 @@ def _as_plain_integers(texts: pa.Array) -> pa.Array:
     return pc.replace_with_mask(texts, whole, numbers)
 
 
-def _as_raw(values: pa.Array) -> pa.Array:
+def as_raw(values: pa.Array) -> pa.Array:
     """Texts of values as a machine writes them: 7.0 for a float, a time without zone, in UTC."""
     at = pa.types
     if at.is_timestamp(values.type):
@@ -217,109 +196,3 @@ def _as_float_texts(values: pa.Array, end: str) -> pa.Array:
     place[whole], place[~whole] = np.arange(len(integers)), len(integers) + np.arange(len(others))
     integers = pc.binary_join_element_wise(integers, end, "")
     return pa.concat_arrays([integers, others]).take(pa.array(place))
-
-
-def _find_parts(own: TextColumn, person: TextColumn) -> tuple[Ints, Ints]:
-    """How many letters and digits of an identifier a column shows (`ContentCounter.count_parts`).
-
-    Returns:
-        int64[u], for each pair of values that a row has; and int64[u], its rows.
-    """
-    both = (own.code != MISSING) & (person.code != MISSING)
-    width = max(1, len(person.values))
-    pairs, n_rows = np.unique(own.place[both] * width + person.place[both], return_counts=True)
-    i, j = pairs // width, pairs % width
-    texts, others = own.letters, person.letters
-    shown = map(texts.__getitem__, i.tolist())
-    parts = np.array([*map(_measure_part, shown, map(others.__getitem__, j.tolist()))], np.int64)
-    # Hashes are computed for texts of their lengths alone.
-    lengths = np.array([*map(len, texts)], np.int64)[i]
-    long = np.flatnonzero(np.isin(lengths, [*_HASHES]))
-    forms = _list_forms(person) if len(long) else []
-    for each in long.tolist():
-        if _is_hash(texts[i[each]], [form[j[each]] for form in forms]):
-            parts[each] = lengths[each]
-    left = np.flatnonzero(parts == 0)
-    for find in (_find_words, _find_line, _find_codes):
-        some = left[:: max(1, len(left) // N_TRIED)]
-        tried = find(own.pick(i[some]), person.pick(j[some])) > 0
-        if tried.sum() > LEAST_SHARE * len(some):
-            parts[left] = find(own.pick(i[left]), person.pick(j[left]))
-            left = left[parts[left] == 0]
-    return parts, n_rows
-
-
-def _find_words(own: TextColumn, person: TextColumn) -> Ints:
-    """int64[v]: the letters and digits that v pairs of values show, if the words of the first are
-    those of the second, or the beginnings of some, in any order."""
-    texts, others = (column.texts.fill_null("").to_pylist() for column in (own, person))
-    return np.array([*map(_measure_words, texts, others)], np.int64)
-
-
-def _measure_words(text: str, other: str) -> int:
-    words = _WORD.findall(text)
-    if len(words) < 2:
-        return 0
-    left = sorted(_WORD.findall(other), key=len)
-    # The longest words first: they fit fewest others.
-    for word in sorted(words, key=len, reverse=True):
-        whole = next((each for each in left if each.startswith(word)), None)
-        if whole is None:
-            return 0
-        left.remove(whole)
-    return sum(map(len, words))
-
-
-def _find_line(own: TextColumn, person: TextColumn) -> Ints:
-    """int64[v]: the letters and digits of the second of v pairs of values, if numbers or days of
-    both are on one line, as most are: one has another layout or unit, or was moved."""
-    few = any(len(c.values.unique()) <= MAX_HARMLESS_VALUES for c in (own, person))
-    for x in () if few else person.readings:
-        for y in own.readings:
-            on_line = find_on_line(x, y)
-            if on_line.mean() >= ON_LINE:
-                return np.where(on_line, [*map(len, person.letters)], 0)
-    return np.zeros(len(own.values), np.int64)
-
-
-def _find_codes(own: TextColumn, person: TextColumn) -> Ints:
-    """int64[v]: the letters and digits that v pairs of values show, if the first is a code of the
-    second (`CODES`), or a part of one. Codes are sought that some of the pairs have."""
-    texts, found = own.letters, np.zeros(len(own.values), np.int64)
-    # Numbers are in many codes by chance.
-    likely = [i for i, text in enumerate(texts) if not text.isdigit()]
-    some = likely[:: max(1, len(likely) // N_CODED)]
-    if not any(len(texts[i]) >= LEAST_LETTERS for i in some):
-        return found
-    forms = _list_forms(person)
-    few = [[form[i] for i in some] for form in forms]
-    codes = [*find_codes([texts[i] for i in some], few)]
-    for i in likely if codes else ():
-        if any(is_code(texts[i], forms[place][i], code) for place, code in codes):
-            found[i] = len(texts[i])
-    return found
-
-
-def _measure_part(text: str, other: str) -> int:
-    """The letters and digits that a text shows of another one by having it in it, by being it
-    backwards, or by being a part of it."""
-    if len(text) < len(other):
-        return len(text) if text in other else 0
-    is_backwards = len(text) == len(other) and text[::-1] == other
-    return len(other) if is_backwards or other in text else 0
-
-
-def _list_forms(column: TextColumn) -> list[list[str]]:
-    """The texts that hashes of the v values may be made of: one list for each form of them."""
-    forms: list[list[str]] = []
-    for texts in (_as_raw(column.values), column.texts.fill_null("")):
-        plain = texts.to_pylist()
-        for form in (plain, [text.upper() for text in plain]):
-            if form not in forms:
-                forms.append(form)
-    return forms
-
-
-def _is_hash(text: str, forms: Sequence[str]) -> bool:
-    make = _HASHES[len(text)]
-    return any(make(form.encode()).hexdigest() == text for form in forms)

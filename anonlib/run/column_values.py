@@ -23,6 +23,7 @@ from anonlib.errors import run_sanitized
 from anonlib.local.content_rules import ContentCounter, Sketch, bound_hashes, list_compared
 from anonlib.local.forms import choose_rows, is_form_of
 from anonlib.local.text_columns import TextColumn, to_text_columns
+from anonlib.local.value_parts import count_parts
 from anonlib.source import Source
 from anonlib.spark.values import arrow_type, spark_schema
 from anonlib.table.schema import Column
@@ -281,7 +282,7 @@ class SourceCounter(ContentCounter):
         both = [(c.id, p.id) for c, p in pairs]
 
         def count(texts: dict[str, TextColumn]) -> list[int]:
-            return [n for c, p in both for n in texts[c].count_parts(texts[p], sizes)]
+            return [n for c, p in both for n in count_parts(texts[c], texts[p], sizes)]
 
         found = self._count([id for pair in both for id in pair], count)
         return [found[i : i + len(sizes)] for i in range(0, len(found), len(sizes))]

@@ -3,10 +3,11 @@
 import hashlib
 import uuid
 from base64 import b64encode
+from typing import Any
 
 import pytest
 
-from anonlib.local.digests import CODES, find_codes, is_code
+from anonlib.local.digests import CODES, WHOLE_HASHES, find_codes, is_code, is_whole_hash
 
 TEXT = "Ann Smith"
 SHA = hashlib.sha512(TEXT.encode())
@@ -50,3 +51,15 @@ def test_one_of_several_texts_is_enough() -> None:
     assert is_code(letters[1], "b", code)
     assert not is_code(letters[1], "a", code)
     assert len({code("a") for code in CODES}) == len(CODES)
+
+
+@pytest.mark.parametrize("make", [hashlib.md5, hashlib.sha1, hashlib.sha256])
+def test_whole_hashes(make: Any) -> None:
+    """Those of texts, but no parts of them; each is one of CODES."""
+    letters = make(TEXT.encode()).hexdigest()
+    assert is_whole_hash(letters, ["other", TEXT])
+    assert not is_whole_hash(letters, ["other", TEXT.upper()])
+    assert not is_whole_hash(letters[::-1], [TEXT])
+    assert found(letters)
+    assert len(letters) in WHOLE_HASHES
+    assert len(letters) - 1 not in WHOLE_HASHES
