@@ -92,6 +92,27 @@ class ReleasedBlock:
         return np.searchsorted(self.id[self.order], np.arange(self.m))
 
     @cached_property
+    def columns(self) -> Floats:
+        """float64[p, n]. The numeric columns, each in one piece: faster to read than in rows."""
+        return np.ascontiguousarray(self.block.numeric.T)
+
+    @cached_property
+    def squares_within(self) -> Floats:
+        """float64[p]. The sum of squares of each numeric column about the means of the cells."""
+        kept = np.flatnonzero(self.id >= 0)
+        cell_id, weight = self.id[kept], self.weight_of(kept)
+        squares = np.zeros(len(self.columns))
+        for j, values in enumerate(self.columns):
+            column = values[kept]
+            mean = np.bincount(cell_id, column * weight, self.m) / self.rows
+            squares[j] = np.sum((column - mean[cell_id]) ** 2 * weight)
+        return squares
+
+    def weight_of(self, rows: Ints) -> Ints | int:
+        """`weight` of some rows, as a factor."""
+        return 1 if self.block.weight is None else self.block.weight[rows]
+
+    @cached_property
     def trees(self) -> tuple[Tree, ...]:
         """The hierarchies of the nominal columns. Columns without one get a flat one."""
         return tuple(self.block.tree(j) for j in range(self.block.nominal.shape[1]))

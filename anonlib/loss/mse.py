@@ -33,7 +33,7 @@ class Mse(Metric):
     undefined: ClassVar[str] = "there is no continuous or ordinal column"
 
     def update(self, released: ReleasedBlock) -> Floats:
-        return np.append(np.float64(released.rows.sum()), squares_within(released))
+        return np.append(np.float64(released.rows.sum()), released.squares_within)
 
     def value(self, state: Floats) -> float | None:
         found = self.by_column(state)
@@ -41,15 +41,3 @@ class Mse(Metric):
 
     def by_column(self, state: Floats) -> Floats | None:
         return state[1:] / state[0] if len(state) > 1 and state[0] else None
-
-
-def squares_within(released: ReleasedBlock) -> Floats:
-    """float64[p]. The sum of squares of each numeric column about the means of the cells."""
-    kept = np.flatnonzero(released.id >= 0)
-    x, weight, cell_id = released.block.numeric[kept], released.weight[kept], released.id[kept]
-    squares = np.zeros(x.shape[1])
-    for j in range(x.shape[1]):
-        column = x[:, j]
-        mean = np.bincount(cell_id, column * weight, released.m) / released.rows
-        squares[j] = np.sum((column - mean[cell_id]) ** 2 * weight)
-    return squares

@@ -6,7 +6,6 @@ import numpy as np
 
 from anonlib.arrays import Floats
 from anonlib.loss import Metric, ReleasedBlock, Subject
-from anonlib.loss.mse import squares_within
 
 
 class Sse(Metric):
@@ -29,11 +28,12 @@ class Sse(Metric):
 
     def update(self, released: ReleasedBlock) -> Floats:
         kept = np.flatnonzero(released.id >= 0)
-        x, weight = released.block.numeric[kept], released.weight[kept]
-        squares, sums = np.zeros(x.shape[1]), np.zeros(x.shape[1])
-        for j in range(x.shape[1]):
-            sums[j], squares[j] = np.sum(x[:, j] * weight), np.sum(x[:, j] ** 2 * weight)
-        within = squares_within(released).sum()
+        weight, p = released.weight_of(kept), len(released.columns)
+        squares, sums = np.zeros(p), np.zeros(p)
+        for j, values in enumerate(released.columns):
+            column = values[kept]
+            sums[j], squares[j] = np.sum(column * weight), np.sum(column**2 * weight)
+        within = released.squares_within.sum()
         return np.concatenate([[released.rows.sum(), within], sums, squares])
 
     def value(self, state: Floats) -> float | None:
