@@ -18,6 +18,7 @@ from anonlib.partition.chain import parts
 from anonlib.privacy import PrivacyModel, build_models
 from anonlib.recode import EXTENTS, Cells, Domain, Recoder
 from anonlib.table.block import Block, ClassMoments, Context, part
+from anonlib.table.canonical_order import order_rows
 from anonlib.table.columns import (
     BLOCK,
     CONTROLLER,
@@ -281,11 +282,10 @@ def to_block(table: pa.Table, task: Task) -> tuple[Block, pa.Table]:
         extents=all(_recoder(spec).releases in EXTENTS for _, spec, _ in task.recoders),
     )
     target = [] if block.target is None else [block.target]
+    blocks = columns[BLOCK].to_numpy() if BLOCK in columns else np.zeros(n, np.int32)
     # Rows that are equal for kernels are neighbours.
-    keys = [columns[HASH].to_numpy(), *target, mix(block.numeric, block.nominal)]
-    if BLOCK in columns:
-        keys.append(columns[BLOCK].to_numpy())
-    order = np.lexsort(keys)
+    value_hash = mix(block.numeric, block.nominal)
+    order = order_rows(blocks, value_hash, [columns[HASH].to_numpy(), *target])
     return part(block, order), table.take(pa.array(order))
 
 
