@@ -8,7 +8,7 @@ from anonlib.arrays import Floats, Ints
 from anonlib.compiled import njit, select
 
 #: The most points of a leaf.
-SIZE = 32
+SIZE = 48
 
 
 class KdLeaves(NamedTuple):
@@ -23,6 +23,7 @@ class KdLeaves(NamedTuple):
         home: int64[m]. The leaf of each point.
         low: float64[d, L]. The lower corner of the box around each leaf.
         high: float64[d, L]. Its upper corner.
+        codes: int64[d - p, L]. The codes in each leaf, modulo 64, as bits.
         norm: float64[L]. The largest squared distance of its points to `center`, in the numeric
             columns.
         center: float64[d]. The mean of the points, in the numeric columns.
@@ -41,6 +42,7 @@ class KdLeaves(NamedTuple):
     home: Ints
     low: Floats
     high: Floats
+    codes: Ints
     norm: Floats
     center: Floats
     near: Floats
@@ -64,6 +66,7 @@ def make_leaves(value: Floats, p: int) -> KdLeaves:
         np.empty(m, np.int64),
         np.empty((d, most)),
         np.empty((d, most)),
+        np.empty((d - p, most), np.int64),
         np.empty(most),
         np.empty(d),
         np.empty(most),
@@ -139,6 +142,8 @@ def _describe(leaves: KdLeaves, leaf: int) -> None:
     d = leaves.value.shape[1]
     for j in range(d):
         leaves.low[j, leaf], leaves.high[j, leaf] = np.inf, -np.inf
+    for h in range(len(leaves.codes)):
+        leaves.codes[h, leaf] = 0
     leaves.norm[leaf] = 0.0
     for i in range(leaves.size[leaf]):
         item = leaves.item[leaf, i]
@@ -151,6 +156,8 @@ def _describe(leaves: KdLeaves, leaf: int) -> None:
             leaves.high[j, leaf] = max(leaves.high[j, leaf], x)
             if j < leaves.p:
                 norm += (x - leaves.center[j]) ** 2
+            else:
+                leaves.codes[j - leaves.p, leaf] |= np.int64(1) << np.int64(int(x) & 63)
         leaves.norm[leaf] = max(leaves.norm[leaf], norm)
 
 

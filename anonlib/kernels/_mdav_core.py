@@ -261,9 +261,17 @@ def _shift_of(rest: TupleRest, ranking: Ranking) -> float:
     result = 0.0
     for j in range(len(rest.mean)):
         result += (rest.mean[j] - ranking.mean[j]) ** 2
-    for c in range(len(rest.share)):
-        result += 0.5 * (rest.share[c] - ranking.share[c]) ** 2
-    return float(np.sqrt(result))
+    share, before = rest.share, ranking.share
+    a = b = c = d = 0.0  # four sums do not wait for each other; a bound needs no fixed order
+    whole = len(share) // 4 * 4
+    for i in range(0, whole, 4):
+        a += (share[i] - before[i]) ** 2
+        b += (share[i + 1] - before[i + 1]) ** 2
+        c += (share[i + 2] - before[i + 2]) ** 2
+        d += (share[i + 3] - before[i + 3]) ** 2
+    for i in range(whole, len(share)):
+        a += (share[i] - before[i]) ** 2
+    return float(np.sqrt(result + 0.5 * (a + b + c + d)))
 
 
 @njit

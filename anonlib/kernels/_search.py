@@ -8,7 +8,8 @@ column, then 1 for each nominal column in which they differ. A search of all poi
 same results, because the bounds are safe:
 
 - The lower bound is this same sum, with each difference replaced by a smaller one. Rounding is
-  monotone, so the bound is not above any computed distance.
+  monotone, so the bound is not above any computed distance. A leaf differs in a nominal column if
+  its box or the bits of its codes leave the point's code out.
 - The upper bound is computed in another way, and has a margin for rounding.
 """
 
@@ -37,9 +38,10 @@ def _bound_below(leaves: KdLeaves, point: Floats) -> None:
             gap = max(low[i] - x, x - high[i], 0.0)
             near[i] += gap * gap
     for j in range(leaves.p, len(point)):
-        low, high, x = leaves.low[j], leaves.high[j], point[j]
+        low, high, codes, x = leaves.low[j], leaves.high[j], leaves.codes[j - leaves.p], point[j]
+        bit = np.int64(1) << np.int64(int(x) & 63)
         for i in range(n_leaves):
-            near[i] += 1.0 if x < low[i] or x > high[i] else 0.0
+            near[i] += 1.0 if x < low[i] or x > high[i] or codes[i] & bit == 0 else 0.0
 
 
 @njit
