@@ -147,6 +147,7 @@ def _release(
     with tell_published(target, run_id), closing(source), explain_lost_pin(source):
         try:
             with progress.stage("scan", spark):
+                past.require_new_rows(source, config.one_row_per_person)
                 prior = look_back(config, target, source, past.ledger)
                 scan = _scan(source, config, prior.rows)
             account.n_rows_in = scan.n_rows

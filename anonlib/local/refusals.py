@@ -183,7 +183,7 @@ def judge_models(
     for model in bind_models(privacy.models, attributes):
         where = f"privacy.models.{model.type}"
         if model.min_rows > n_rows:
-            yield Problem(where, f"asks for {model.min_rows} rows; the source has {n_rows}")
+            yield Problem(where, f"asks for {model.min_rows} rows; there are {n_rows}")
         elif model.min_persons > n:
             yield Problem(where, f"asks for {model.min_persons} persons; there are {n}")
         name, wanted = model.column, model.min_values

@@ -72,19 +72,24 @@ class Backlog:
         found = self._read(run_id)
         return None if found is None or found.n_rows is None else found
 
-    def waiting(self, runs: frozenset[str]) -> list[Waiting]:
-        """The rows that still wait, given the committed runs. Raises ConfigError if they were
-        encrypted with another key."""
+    def unpublished(self, runs: frozenset[str]) -> list[Waiting]:
+        """The rows that still wait, given the committed runs. Needs no key."""
         found = [entry for entry in self._entries() if entry.n_rows is not None]
-        found = [entry for entry in found if not entry.settled and entry.taken_by not in runs]
+        return [entry for entry in found if not entry.settled and entry.taken_by not in runs]
+
+    def waiting(self, runs: frozenset[str]) -> list[Waiting]:
+        """The same, to be read. Raises ConfigError if they were encrypted with another key."""
+        found = self.unpublished(runs)
         if any(entry.key_check != derive_key_check(self._key) for entry in found):
             raise ConfigError([Problem("release.backlog", "it was written with another key")])
         return found
 
-    def rows(self, entries: Iterable[Waiting]) -> list[DataFrame]:
-        """The rows of each entry, with the column names of their source. Raises StorageError if
-        some are gone, InputError if all of an entry are."""
-        return [self._rows(entry) for entry in entries]
+    def rows(self, entries: Iterable[Waiting]) -> dict[str, DataFrame]:
+        """By run: the rows of each entry, with the column names of their source.
+
+        Raises StorageError if some are gone, InputError if all of an entry are.
+        """
+        return {entry.run_id: self._rows(entry) for entry in entries}
 
     def add(self, run_id: str, source: Source) -> None:
         """Writes the source's own rows, of the columns that a run needs, to wait.
@@ -103,7 +108,7 @@ class Backlog:
         entry = Waiting(
             run_id, self._table, derive_key_check(self._key), names, frame.schema.json()
         )
-        folder, key = self._folder(run_id), derive_entry_key(self._key, run_id)
+        folder, key = self.folder(run_id), derive_entry_key(self._key, run_id)
         self._storage.make_private(self._storage.root)
         self._write(entry)
         with translate_errors("release.backlog"):
@@ -124,14 +129,14 @@ class Backlog:
         """Removes rows that these runs published, and entries that were not written in full."""
         for entry in self._entries():
             if entry.n_rows is None:
-                self._storage.delete(self._folder(entry.run_id))
+                self._storage.delete(self.folder(entry.run_id))
             elif entry.settled or entry.taken_by in runs:
                 if not entry.settled:
                     self._write(replace(entry, settled=True))
-                self._storage.delete(f"{self._folder(entry.run_id)}/rows")
+                self._storage.delete(f"{self.folder(entry.run_id)}/rows")
 
     def _rows(self, entry: Waiting) -> DataFrame:
-        folder = self._folder(entry.run_id)
+        folder = self.folder(entry.run_id)
         if not self._storage.exists(f"{folder}/rows"):
             taken_by = entry.taken_by
             why = "" if taken_by is None else f": run {taken_by} took them, which the table lacks"
@@ -159,25 +164,26 @@ class Backlog:
             return int(self._read_rows(entry).agg({"n": "sum"}).collect()[0][0] or 0)
 
     def _read_rows(self, entry: Waiting) -> DataFrame:
-        folder = f"{self._folder(entry.run_id)}/rows"
+        folder = f"{self.folder(entry.run_id)}/rows"
         return read_exactly(self._spark, "parquet", SEALED, [folder])
 
     def _entries(self) -> list[Waiting]:
         names = [name.removeprefix("run-") for name in self._storage.listed(self._storage.root)]
         return [entry for name in names if (entry := self._read(name)) is not None]
 
-    def _folder(self, run_id: str) -> str:
+    def folder(self, run_id: str) -> str:
+        """The folder of a run's waiting rows."""
         return f"{self._storage.root}/run-{run_id}"
 
     def _read(self, run_id: str, *, any_table: bool = False) -> Waiting | None:
-        path = f"{self._folder(run_id)}/entry.json"
+        path = f"{self.folder(run_id)}/entry.json"
         if not self._storage.exists(path):
             return None
         try:
             found = json.loads(self._storage.read(path))
             entry = Waiting(**{**found, "columns": tuple(found["columns"])})
         except (ValueError, TypeError, KeyError):  # the driver died while it wrote
-            if not self._storage.exists(f"{self._folder(run_id)}/rows"):
+            if not self._storage.exists(f"{self.folder(run_id)}/rows"):
                 return None
             raise InputError(
                 f"release.backlog.path: {path} is damaged, so that nobody knows whether the rows "
@@ -188,7 +194,7 @@ class Backlog:
 
     def _write(self, entry: Waiting) -> None:
         text = json.dumps(asdict(entry), ensure_ascii=False)
-        self._storage.write(f"{self._folder(entry.run_id)}/entry.json", text)
+        self._storage.write(f"{self.folder(entry.run_id)}/entry.json", text)
 
 
 def can_wait(error: InfeasibleError) -> bool:

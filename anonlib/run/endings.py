@@ -222,13 +222,18 @@ def waits(
                 )
             ]
         )
+    waiting = backlog.waiting(runs)
+    notes = [str(problem) for problem in why.problems] if why else []
+    if len(waiting) > 1:
+        rows = ", ".join(f"{entry.n_rows} of run {entry.run_id}" for entry in waiting)
+        notes.append(f"the rows that wait: {rows}")
     return ReleaseResult(
         run_id=run_id,
         outcome="waiting" if why else "done",
         waited=True,
-        n_waiting=sum(entry.n_rows or 0 for entry in backlog.waiting(runs)),
+        n_waiting=sum(entry.n_rows or 0 for entry in waiting),
         table=target.path,
-        notes=tuple(str(problem) for problem in why.problems) if why else (),
+        notes=tuple(notes),
     )
 
 

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructField, StructType
@@ -19,6 +19,7 @@ from anonlib.run.ledger import Ledger, open_ledger
 from anonlib.run.promise import describe_change, make_promise, require_kept
 from anonlib.run.publish import Target
 from anonlib.run.published_audit import PublishedAudit, find_published_audit
+from anonlib.run.waiting_rows import require_new_rows
 from anonlib.source import Source
 from anonlib.spark.digest import digest_table
 from anonlib.spark.storage import Storage
@@ -36,9 +37,15 @@ class Past:
     backlog: Backlog | None
     waiting: tuple[Waiting, ...]
 
-    def waiting_rows(self) -> list[DataFrame]:
+    def waiting_rows(self) -> dict[str, DataFrame]:
         """The waiting rows, by the run that added them."""
-        return self.backlog.rows(self.waiting) if self.backlog else []
+        return self.backlog.rows(self.waiting) if self.backlog else {}
+
+    def require_new_rows(self, source: Source, one_row_per_person: bool | str) -> None:
+        """Raises ConfigError, InputError if the source has no rows to add to those that wait, or
+        some of the same."""
+        if self.backlog is not None:
+            require_new_rows(source, one_row_per_person, self.backlog.folder)
 
     def before_commit(
         self,
@@ -121,9 +128,12 @@ def look_back(
 
     Raises:
         InputError: This batch does not fit the target.
-        ConfigError: Persons return, or may return, and that is not acknowledged.
+        ConfigError: Rows wait that a new table may have already. Persons return, or may return, and
+            that is not acknowledged.
     """
     mode = config.release.mode
+    if mode != "append":
+        _require_none_waiting(source.raw.sparkSession, config, target)
     if target.version < 0 or mode == "error":
         if target.version < 0 and ledger is not None and not config.release.acknowledge_overwrite:
             _require_new(target, source, ledger, config.release.run_id)
@@ -153,6 +163,25 @@ def look_back(
             raise ConfigError([Problem("release.acknowledge_returning", text) for text in texts])
     in_ledger = ledger.knows(target.runs(), digest)
     return PriorRelease(rows, n_rows, digest, known=known, in_ledger=in_ledger)
+
+
+def _require_none_waiting(spark: SparkSession, config: Config, target: Target) -> None:
+    """Raises ConfigError if rows wait for the table that is to be replaced, or was here: nobody
+    knows whether the source has them, too."""
+    backlog = Backlog(spark, config.backlog_path, target.path, b"")
+    if waiting := backlog.unpublished(target.runs()):
+        rows = ", ".join(f"{entry.n_rows} of run {entry.run_id}" for entry in waiting)
+        folders = ", ".join(backlog.folder(entry.run_id) for entry in waiting)
+        raise ConfigError(
+            [
+                Problem(
+                    "release.backlog",
+                    f"rows wait for this table ({rows}), and the next append would add them to the "
+                    "new one, a second time if the source has them: remove "
+                    f"{folders}, and put the rows into the source if they are to be released",
+                )
+            ]
+        )
 
 
 def _read_target(partition_by: tuple[str, ...], target: Target, schema: Schema) -> DataFrame:
@@ -235,11 +264,24 @@ def _returning(source: Source, target: Target, ledger: Ledger, gap: str | None) 
         # To accept them is no way around a path: the ledger would never find anybody again.
         yield gap if ledger.other_paths(target.runs()) else f"{gap}; {accepts}"
         return
-    n, unnamed = ledger.returning(source, target.runs())
-    if n:
-        yield f"{n} persons of the source were released before; leave them out, or set this to true"
-    if unnamed:
-        yield "rows of the source do not say whose they are; leave them out, or set this to true"
+    runs = target.runs()
+    if not any(ledger.returning(source, runs)):
+        return
+    for whose, how, part in _parts(source):
+        n, unnamed = ledger.returning(part, runs)
+        if n:
+            yield f"{n} persons of {whose} were released before; {how}, or set this to true"
+        if unnamed:
+            yield f"rows of {whose} do not say whose they are; {how}, or set this to true"
+
+
+def _parts(source: Source) -> Iterator[tuple[str, str, Source]]:
+    """The rows of a batch by where they come from: what they are called, how they are left out, and
+    the source with only these."""
+    yield "the source", "leave them out", replace(source, raw=source.fresh)
+    for run_id, rows in source.waiting.items():
+        how = "remove that run from the backlog and release its other rows anew"
+        yield f"run {run_id}, which wait in the backlog,", how, replace(source, raw=rows)
 
 
 def _require_others(target: Target, source: Source, ledger: Ledger | None) -> None:

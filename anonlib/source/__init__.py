@@ -1,8 +1,8 @@
 """Opens a source: any Spark format, a catalog table, a DataFrame, or the generator."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from pathlib import Path
 
@@ -79,6 +79,7 @@ class Source:
         seen_as: By name of a text column: its type in `source.where`.
         zone: The time zone of a caller's DataFrame, as `find_zone` tells it.
         database: The connection of `format: jdbc`; else None.
+        waiting: Rows of the backlog, by the run that left them, with the columns of `raw`.
     """
 
     raw: DataFrame
@@ -92,6 +93,7 @@ class Source:
     seen_as: Mapping[str, str]
     zone: str | None = None
     database: Database | None = None
+    waiting: Mapping[str, DataFrame] = field(default_factory=dict)
 
     def rows(self, *, all_columns: bool = False) -> DataFrame:
         """The rows as blocks need them, or with all columns of the schema. Further columns:
@@ -113,7 +115,7 @@ class Source:
         deal = row_hash(frame).alias(DEAL)
         kept = frame.select("*", deal).where(condition).drop(DEAL)
         same = {id: F.col(id) for id in self.columns}
-        return replace(self, raw=kept, fresh=kept, columns=same, casts={})
+        return replace(self, raw=kept, fresh=kept, columns=same, casts={}, waiting={})
 
     def require_same_files(self) -> None:
         """Raises BusyError unless the files are those that were there when it was opened."""
@@ -132,7 +134,7 @@ def open_source(
     spark: SparkSession,
     config: Config,
     frame: DataFrame | None = None,
-    waiting: Sequence[DataFrame] = (),
+    waiting: Mapping[str, DataFrame] | None = None,
 ) -> Source:
     """Opens the config's source and resolves the config against it.
 
@@ -140,25 +142,28 @@ def open_source(
         spark: The session.
         config: The config.
         frame: A DataFrame to release; the config's source by default.
-        waiting: Rows of the backlog to add.
+        waiting: Rows of the backlog to add, by the run that left them.
 
     Raises:
         ConfigError: All mismatches of config and source.
         InputError, StorageError: The source can't be read.
     """
     if frame is not None or config.source.format != "jdbc":
-        return _open(spark, config, frame, waiting)
+        return _open(spark, config, frame, waiting or {})
     with translate_errors("source", permission_error=InputError):
         database = open_database(spark, config.source)
     try:
-        return replace(_open(spark, config, database.frame, waiting), database=database)
+        return replace(_open(spark, config, database.frame, waiting or {}), database=database)
     except BaseException:
         database.close()
         raise
 
 
 def _open(
-    spark: SparkSession, config: Config, frame: DataFrame | None, waiting: Sequence[DataFrame]
+    spark: SparkSession,
+    config: Config,
+    frame: DataFrame | None,
+    waiting: Mapping[str, DataFrame],
 ) -> Source:
     version, zone = None, None
     if frame is not None or is_temporary_view(spark, config.source):
@@ -176,8 +181,9 @@ def _open(
         frame, fresh = rename_columns(frame, config.source.where, seen_as)
         names = frame.columns
         needed = {*config.unit, config.partition.controller_column}
-        before = [_like(rows, frame, config.attributes, needed) for rows in waiting]
-        raw = _together(fresh, before)
+        given = config.attributes
+        before = {id: _like(rows, frame, given, needed) for id, rows in waiting.items()}
+        raw = _together(fresh, before.values())
         casts = _casts(config, names, raw)
         columns = {f"c{i}": _read_as(F.col(f"c{i}"), casts.get(f"c{i}")) for i in range(len(names))}
         typed = raw.select(*[column.alias(id) for id, column in columns.items()]).schema
@@ -196,9 +202,11 @@ def _open(
             fresh = fresh.select(*plain_columns).persist(StorageLevel.DISK_ONLY)
             if zone:
                 _fill(fresh, zone)
-            raw = _together(fresh, [rows.select(*plain_columns) for rows in before])
+            before = {id: rows.select(*plain_columns) for id, rows in before.items()}
+            raw = _together(fresh, before.values())
     casts = {id: type for id, type in casts.items() if id in plain_columns}
-    return Source(raw, fresh, plain_columns, casts, schema, version, fields, files, seen_as, zone)
+    made = Source(raw, fresh, plain_columns, casts, schema, version, fields, files, seen_as, zone)
+    return replace(made, waiting=before)
 
 
 def _fill(cache: DataFrame, zone: str) -> None:
@@ -349,7 +357,7 @@ def require_readable_as(
         )
 
 
-def _together(fresh: DataFrame, before: Sequence[DataFrame]) -> DataFrame:
+def _together(fresh: DataFrame, before: Iterable[DataFrame]) -> DataFrame:
     return reduce(DataFrame.unionAll, before, fresh)
 
 
@@ -372,19 +380,19 @@ def _like(
     there = {field.name: i for i, field in enumerate(rows.schema)}
     plain = rows.toDF(*[f"w{i}" for i in range(len(there))])
     columns = []
-    for i, field in enumerate(frame.schema):
-        attribute = attributes.get(field.name)
+    for i, wanted in enumerate(frame.schema):
+        attribute = attributes.get(wanted.name)
         dropped = attribute is None or attribute.role is Role.DROP
-        place = there.get(field.name)
-        if place is None and (not dropped or field.name in names):
-            raise InputError(f"release.backlog: waiting rows have no column {field.name}")
-        waits = field.dataType if place is None else rows.schema[place].dataType
-        if waits.simpleString() != field.dataType.simpleString():
+        place = there.get(wanted.name)
+        if place is None and (not dropped or wanted.name in names):
+            raise InputError(f"release.backlog: waiting rows have no column {wanted.name}")
+        waits = wanted.dataType if place is None else rows.schema[place].dataType
+        if waits.simpleString() != wanted.dataType.simpleString():
             raise InputError(
-                f"release.backlog: column {field.name} is {waits.simpleString()} in waiting rows, "
-                f"and {field.dataType.simpleString()} in the source; read it with its former type"
+                f"release.backlog: column {wanted.name} is {waits.simpleString()} in waiting rows, "
+                f"and {wanted.dataType.simpleString()} in the source; read it with its former type"
             )
-        value = F.lit(None).cast(field.dataType) if place is None else F.col(f"w{place}")
+        value = F.lit(None).cast(wanted.dataType) if place is None else F.col(f"w{place}")
         columns.append(value.alias(f"c{i}"))
     return plain.select(*columns)
 

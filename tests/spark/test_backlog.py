@@ -63,7 +63,7 @@ def test_waits_and_goes(
         noted = past_runs(str(runs))[0]
         assert (noted["run_id"], noted["outcome"], noted["rows_waiting"]) == ("one", "waiting", 2)
     # Persons who were released do not get in.
-    returning = shell.release(waiting(started, batch(29, 2)), "--run-id", "no")
+    returning = shell.release(waiting(started, batch(29, 1)), "--run-id", "no")
     refused(returning, 2, "1 persons of the source were released before")
     assert sealed(started) == {"run-one"}
     monkeypatch.setenv("ANONLIB_LEDGER_KEY", KEY + "2")

@@ -41,6 +41,7 @@ def test_complete_entries_wait(store: Far) -> None:
     put(store, "half", json.dumps(asdict(replace(ONE, run_id="half", n_rows=None))))
     assert backlog().waiting(frozenset()) == [ONE]
     assert backlog().waiting(frozenset({"one"})) == [ONE]
+    assert backlog().unpublished(frozenset()) == [ONE]
 
 
 @pytest.mark.parametrize("text", ["", '{"run_id": "tor', "{}", "[1]"])
@@ -163,7 +164,7 @@ def test_rows_come_back_and_are_sealed_and_private(guarded: Guarded) -> None:
         parts = [each for name, each in guarded.files.items() if "/rows/" in name]
         assert len(parts) == len([each for each in rows if each])
         assert "Ann" not in str(parts)
-        names, found = made.rows([entry])[0]  # type: ignore[misc]
+        names, found = made.rows([entry])["one"]  # type: ignore[misc]
         assert names == ("größe", "name")
         assert found == [{"w0": row["c0"], "w1": row["c1"]} for row in PEOPLE]
         assert not guarded.open
@@ -216,6 +217,7 @@ def test_another_key(store: Far) -> None:
     put(store, "one", json.dumps(asdict(replace(ONE, key_check="x"))))
     with pytest.raises(ConfigError, match=r"release.backlog: it was written with another key"):
         backlog().waiting(frozenset())
+    assert len(backlog().unpublished(frozenset())) == 1
 
 
 def test_problems_that_more_rows_may_solve() -> None:

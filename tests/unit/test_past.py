@@ -2,8 +2,9 @@
 
 import json
 from collections.abc import Iterable
+from dataclasses import replace
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar, cast
 
 import numpy as np
 import pyarrow as pa
@@ -23,6 +24,7 @@ from anonlib.run.past import (
     open_past,
     require_whole,
 )
+from anonlib.source import Source
 from anonlib.spark import digest as digests
 from anonlib.spark.digest import digest_table
 from anonlib.table.schema import Column, Role, Schema
@@ -82,7 +84,7 @@ def test_what_a_run_notes_before_its_commit_and_removes_after_it() -> None:
     target: Any = SimpleNamespace(runs=lambda: {"one", "two"})
     anything: Any = (ledger, backlog, waiting)
     past = Past(*anything)
-    assert past.waiting_rows() == ["rows"]
+    assert past.waiting_rows() == ["rows"]  # whatever the backlog has
     past.before_commit("two", source, Digest(1), report)
     past.after_commit(target)
     assert ledger.asked == [("write", "two", "source", Digest(1), ["k"], "checked")]
@@ -91,7 +93,8 @@ def test_what_a_run_notes_before_its_commit_and_removes_after_it() -> None:
     none = Past(None, None, ())
     none.before_commit("two", source, Digest(1), report)
     none.after_commit(target)
-    assert none.waiting_rows() == []
+    assert none.waiting_rows() == {}
+    none.require_new_rows(source, True)
 
 
 @pytest.mark.parametrize(
@@ -157,7 +160,23 @@ TOWN, AGE = StructField("town", StringType()), StructField("age", IntegerType())
 #: In another order than the batch.
 THERE = StructType([TOWN, AGE])
 NOW = Digest(2, 3, 4)
-SOURCE: Any = SimpleNamespace(schema=SCHEMA, raw=SimpleNamespace(sparkSession=None))
+SPARK: Any = SimpleNamespace(sparkSession=None)
+SOURCE = Source(SPARK, SPARK, {}, {}, SCHEMA, None, (), {}, {})
+
+
+class Waits:
+    """A backlog in which the rows of some runs wait."""
+
+    rows: ClassVar[dict[str, int]] = {}
+
+    def __init__(self, *_: Any) -> None:
+        pass
+
+    def unpublished(self, runs: frozenset[str]) -> list[Any]:
+        return [SimpleNamespace(run_id=id, n_rows=n) for id, n in self.rows.items()]
+
+    def folder(self, run_id: str) -> str:
+        return f"backlog/run-{run_id}"
 
 
 class Table:
@@ -254,6 +273,7 @@ def kept(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     asked: list[str] = []
     for name in ("make_promise", "Storage", "find_published_audit"):
         monkeypatch.setattr(module, name, lambda *_: None)
+    monkeypatch.setattr(module, "Backlog", Waits)
     monkeypatch.setattr(
         digests, "digest", lambda table: NOW if table.columns == ["c0", "c1"] else 0
     )
@@ -308,6 +328,19 @@ def test_a_table_that_is_replaced(kept: list[str]) -> None:
     assert kept == []
 
 
+@pytest.mark.parametrize(("mode", "version"), [("overwrite", 0), ("overwrite", -1), ("error", -1)])
+def test_rows_that_wait_for_a_table_that_is_made_anew(
+    kept: list[str], monkeypatch: pytest.MonkeyPatch, mode: str, version: int
+) -> None:
+    """Nobody knows whether its source has them, too: the next batch would publish them again."""
+    monkeypatch.setattr(Waits, "rows", {"one": 3, "two": 1})
+    said = r"^release.backlog: .*\(3 of run one, 1 of run two\).*a second time if the source has "
+    said += "them: remove backlog/run-one, backlog/run-two, and"
+    with pytest.raises(ConfigError, match=said):
+        look(Table(version), None, mode, **ACCEPTED)
+    assert look(Table(), Ledger()).n_rows == 2
+
+
 def test_a_table_that_is_appended_to(kept: list[str]) -> None:
     for ledger in (None, Ledger()):
         prior = look(Table(), ledger)
@@ -354,6 +387,22 @@ def test_persons_who_come_again(kept: list[str], ledger: Any, said: list[str]) -
     for (place, text), expected in zip(found, said, strict=True):
         assert (place, text.startswith(expected)) == (where, True)
     assert look(Table(), ledger, acknowledge_returning=True).n_rows == 2
+
+
+def test_persons_who_come_again_by_where_they_are(kept: list[str]) -> None:
+    """Those of waiting rows are not called the source's."""
+    own, late, early = (cast(Any, SimpleNamespace(n=n)) for n in (0, 2, 1))
+    whole: Any = SimpleNamespace(n=3, sparkSession=None)
+    source = replace(SOURCE, raw=whole, fresh=own, waiting={"late": late, "early": early})
+    ledger: Any = Ledger()
+    ledger.returning = lambda part, runs: (part.raw.n, part.raw is late)
+    with pytest.raises(ConfigError) as caught:
+        look_back(config("append"), cast(Any, Table()), source, ledger)
+    assert [problem.text.partition(";")[0] for problem in caught.value.problems] == [
+        "1 persons of run early, which wait in the backlog, were released before",
+        "2 persons of run late, which wait in the backlog, were released before",
+        "rows of run late, which wait in the backlog, do not say whose they are",
+    ]
 
 
 def test_a_table_that_was_moved_is_not_to_be_accepted(kept: list[str]) -> None:

@@ -148,7 +148,7 @@ class TestModels:
     def test_rows(self) -> None:
         (problem,) = found(frame()[:3], privacy={"acknowledge_unique": True})
         assert problem.where == "privacy.models.k_anonymity"
-        assert problem.text == "asks for 4 rows; the source has 3"
+        assert problem.text == "asks for 4 rows; there are 3"
         assert found(frame()[:4], privacy={"acknowledge_unique": True}) == []
 
     @pytest.mark.parametrize("n_persons", [3, 4])
@@ -217,7 +217,7 @@ class TestModels:
             {"type": "l_diversity", "l": 5, "kind": "entropy", "attribute": "label"},
         )
         assert problems == [
-            Problem("privacy.models.alpha_k", f"asks for 1000 rows; the source has {N}"),
+            Problem("privacy.models.alpha_k", f"asks for 1000 rows; there are {N}"),
             Problem("privacy.models.alpha_k", "asks for 1000 values; column ill has 5"),
             Problem("privacy.models.l_diversity", "asks for 5 values; column label has 2"),
         ]
