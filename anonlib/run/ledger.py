@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -29,6 +29,10 @@ from anonlib.table.schema import Column, Schema
 from anonlib.text import identify
 
 TOKENS = "token binary"
+#: What a run did with a person.
+Fate = Literal[
+    "released", "released or suppressed", "not released", "unknown", "waits, not searched"
+]
 #: The type of texts that are one person whatever their case.
 FOLDED = "string, case folded"
 
@@ -37,8 +41,9 @@ FOLDED = "string, case folded"
 class Entry:
     """The entry of a run, besides its tokens: the digest of all rows of the table after the run
     (None if some rows are of unknown origin), the models that held with persons counted, the number
-    of tokens (None until all are written), and whether one token stands for rows without a
-    person."""
+    of tokens (None until all are written), whether one token stands for rows without a person, and
+    whether all rows of its source were released. If not, tokens are also of persons whose rows were
+    suppressed. Entries of earlier versions do not tell."""
 
     run_id: str
     table: str
@@ -49,6 +54,7 @@ class Entry:
     insensitive: str
     n_tokens: int | None = None
     unnamed: bool = False
+    is_whole: bool = False
 
 
 class Ledger:
@@ -96,7 +102,10 @@ class Ledger:
         if (reason := self.doubt(runs, schema)) is not None:
             return reason
         if not self.knows(runs, digest):
-            return "the table holds rows that are not in the ledger"
+            return (
+                "the table is not as any run of the ledger left it: others changed or deleted its "
+                "rows, or a run without the ledger added some; see what it holds (`anonlib audit`)"
+            )
         return None
 
     def doubt(self, runs: Iterable[str], schema: Schema) -> str | None:
@@ -139,8 +148,8 @@ class Ledger:
         )
 
     def returning(self, source: Source, runs: Iterable[str]) -> tuple[int, bool]:
-        """The number of the source's persons that these runs released, and whether rows have no
-        person.
+        """The number of the source's persons of whom these runs have tokens, and whether rows have
+        no person.
 
         Cost: a pass over the columns that identify persons, and a join with the ledger. Raises
         StorageError if tokens are gone.
@@ -159,17 +168,23 @@ class Ledger:
             ).collect()[0]
         return int(row["n"]), bool(row["unnamed"])
 
-    def released(self, person: Mapping[str, str], runs: Iterable[str]) -> dict[str, bool | None]:
-        """By run: whether it released a person. None if the ledger lacks the run, or has another
+    def all_released(self, runs: Iterable[str]) -> bool:
+        """Whether these runs released all persons whose tokens they have."""
+        return all(entry.is_whole for entry in self.entries(runs))
+
+    def released(self, person: Mapping[str, str], runs: Iterable[str]) -> dict[str, Fate]:
+        """By run: what it did with a person. Unknown if the ledger lacks the run, or has another
         key.
 
         The person is given by the values of the identifying columns, as in the source. Raises
         InputError if other columns are given, StorageError if tokens are gone.
         """
-        found: dict[str, bool | None] = dict.fromkeys(runs)
+        found: dict[str, Fate] = dict.fromkeys(runs, "unknown")
         for entry in self.entries(found):
             if entry.key_check == derive_key_check(self._key):
-                found[entry.run_id] = self._has(entry, _token(entry.persons, person, self._key))
+                has = self._has(entry, _token(entry.persons, person, self._key))
+                sure: Fate = "released" if entry.is_whole else "released or suppressed"
+                found[entry.run_id] = sure if has else "not released"
         return found
 
     def _has(self, entry: Entry, token: bytes) -> bool:
@@ -191,8 +206,12 @@ class Ledger:
         digest: Digest | None,
         verdicts: Iterable[str],
         state: str,
+        *,
+        is_whole: bool,
     ) -> None:
         """Writes the source's persons as a run's, in place of what it may have left before.
+
+        is_whole: Whether all rows of the source are released.
 
         Raises ConfigError when a run of another table has this id in this ledger.
         """
@@ -218,6 +237,7 @@ class Ledger:
             digest,
             (*verdicts, *(self._checks() if state == "checked" else ())),
             state,
+            is_whole=is_whole,
         )
         folder = self._folder(run_id)
         self._storage.make_private(self._storage.root)

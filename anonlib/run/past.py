@@ -53,14 +53,19 @@ class Past:
         source: Source,
         after: Digest | None,
         report: AuditReport,
+        *,
+        is_whole: bool,
     ) -> None:
         """Notes what a run is about to publish. The notes count once the run is committed.
 
-        after: The digest of the table after the run. report: The audit of that table.
+        after: The digest of the table after the run. report: The audit of that table. is_whole:
+        Whether all rows of the source are released.
         """
         if self.ledger is not None:
             verdicts = [verdict.model for verdict in report.verdicts]
-            self.ledger.write(run_id, source, after, verdicts, report.insensitive)
+            self.ledger.write(
+                run_id, source, after, verdicts, report.insensitive, is_whole=is_whole
+            )
         if self.backlog is not None:
             self.backlog.take(run_id, self.waiting)
 
@@ -270,9 +275,17 @@ def _returning(source: Source, target: Target, ledger: Ledger, gap: str | None) 
     for whose, how, part in _parts(source):
         n, unnamed = ledger.returning(part, runs)
         if n:
-            yield f"{n} persons of {whose} were released before; {how}, or set this to true"
+            was = _describe_returning(ledger, runs)
+            yield f"{n} persons of {whose} {was}; {how}, or set this to true"
         if unnamed:
             yield f"rows of {whose} do not say whose they are; {how}, or set this to true"
+
+
+def _describe_returning(ledger: Ledger, runs: frozenset[str]) -> str:
+    """What happened to persons whom the ledger knows by these runs."""
+    if ledger.all_released(runs):
+        return "were released before"
+    return "were released before, or were in the source of a run that suppressed rows"
 
 
 def _parts(source: Source) -> Iterator[tuple[str, str, Source]]:
@@ -329,6 +342,8 @@ def _require_new(target: Target, source: Source, ledger: Ledger, run_id: str | N
 def _overlap(ledger: Ledger, runs: frozenset[str], source: Source) -> str:
     """What persons, or possible persons, of these runs the source has; empty without any."""
     n, unnamed = ledger.returning(source, runs)
+    if n and not ledger.all_released(runs):
+        return f"{n} persons of the source are in it, or in rows that were suppressed"
     if n:
         return f"{n} persons of the source are in it"
     return "rows of the source do not say whose they are" if unnamed else ""

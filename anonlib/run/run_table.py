@@ -14,8 +14,9 @@ from anonlib.config.model import Config
 from anonlib.errors import AnonlibError, ConfigError, InputError, Problem, StorageError
 from anonlib.progress import Progress, restore_group, set_group
 from anonlib.run.account import Account, require_words, runs_path, spell_path
+from anonlib.run.backlog import Backlog
 from anonlib.run.events import Events
-from anonlib.run.ledger import open_ledger
+from anonlib.run.ledger import Fate, open_ledger
 from anonlib.run.publish import Target
 from anonlib.spark.delta_files import forget
 from anonlib.spark.private_table import PrivateTable
@@ -227,9 +228,9 @@ def _column(field: T.StructField) -> Column:
     return column
 
 
-def runs_of_person(config: Config, person: Mapping[str, str]) -> dict[str, bool | None]:
-    """By run that published to a config's target: whether it released a person, by its ledger; None
-    if that is unknown. Raises ConfigError without a ledger."""
+def runs_of_person(config: Config, person: Mapping[str, str]) -> dict[str, Fate]:
+    """By run that published to a config's target: what it did with a person, by its ledger; and the
+    runs whose rows wait in the backlog. Raises ConfigError without a ledger."""
     key = derive_ledger_key(config.attributes, config.pseudonyms, config.release)
     if not key:
         raise ConfigError(
@@ -243,4 +244,7 @@ def runs_of_person(config: Config, person: Mapping[str, str]) -> dict[str, bool 
     spark = session(config.spark.conf)
     target = Target(spark, config.release)
     ledger = open_ledger(spark, config, target.path, key)
-    return ledger.released(person, sorted(target.runs()))
+    backlog = Backlog(spark, config.backlog_path, target.path, b"")
+    waiting = [entry.run_id for entry in backlog.unpublished(target.runs())]
+    found = ledger.released(person, sorted(target.runs()))
+    return found | dict.fromkeys(waiting, "waits, not searched")

@@ -263,7 +263,8 @@ class Run:
         names = self.prior.names(schema)
         self.target.require_unchanged()
         after = self.prior.digest + digest_of_rows if self.prior.in_ledger else None
-        self.past.before_commit(self.run_id, source, after, release.table_report)
+        is_whole = outcome.digest.n_rows == scan.n_rows
+        self.past.before_commit(self.run_id, source, after, release.table_report, is_whole=is_whole)
         source.require_same_files()
         staging = release.staging
         files = staging.files if staging.is_release else None

@@ -101,7 +101,7 @@ def test_append_twice(shell: Shell, spark: SparkSession, tmp_path: Path) -> None
         person.write_text(json.dumps({"name": f"{MARKER}-name-{number}"}))
         said = shell("runs", str(tmp_path / "config.yaml"), "--person", str(person), "--json")
         found = json.loads(said.out)
-        assert [run_id for run_id, released in found.items() if released] == runs
+        assert [run_id for run_id, released in found.items() if released == "released"] == runs
         assert {*found} == {"one", "two", "three"}
         assert MARKER not in said.out + said.err
     person.write_text('{"city": "x"}')
@@ -167,7 +167,7 @@ def test_rows_of_others(shell: Shell, spark: SparkSession, started: Path) -> Non
     path = str(started / "out" / "table")
     table(spark, started).limit(4).write.format("delta").mode("append").save(path)
     later = config(started, batch(30, 9))
-    refused(shell.release(later), 2, "the table holds rows that are not in the ledger")
+    refused(shell.release(later), 2, "the table is not as any run of the ledger left it")
     row = "select 1L as wage, 'nowhere' as city, 'flu' as illness"
     spark.sql(row).write.format("delta").mode("append").save(path)
     accepted = ("--set", "release.acknowledge_returning=true")

@@ -1,5 +1,7 @@
-"""Rows that wait and come again: a run that adds them to its source counts nobody twice."""
+"""Rows that wait and come again: a run that adds them to its source counts nobody twice. And what
+is said of persons who wait, or whose rows were suppressed."""
 
+import json
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,7 +14,7 @@ from pyspark.sql import functions as F
 from anonlib.errors import ConfigError, InputError
 from anonlib.run.waiting_rows import require_new_rows
 from anonlib.source import Source
-from tests.spark.support import Shell
+from tests.spark.support import MARKER, Shell, settings
 from tests.spark.test_append import KEY, batch, refused, table
 from tests.spark.test_backlog import sealed, waiting
 
@@ -88,3 +90,23 @@ def test_a_repeated_job_counts_nobody_twice(
     refused(everybody, 2, "rows wait for this table (2 of run one)")
     assert sealed(tmp_path) == {"run-one"}
     assert table(spark, tmp_path).count() == 30
+
+
+def test_persons_who_were_suppressed_or_wait(
+    shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ANONLIB_LEDGER_KEY", KEY)
+    privacy = settings(tmp_path)["privacy"]
+    costly = {**privacy, "suppress": "costliest", "suppression_limit": 0.2}
+    first = waiting(tmp_path, batch(0, 30), "error", privacy=costly)
+    said = shell.release(first, "--run-id", "zero")
+    assert "30 in, 24 out" in " ".join(said.out.split()), said.out
+    said = shell.release(waiting(tmp_path, batch(30, 2), privacy=costly), "--run-id", "one")
+    assert said.code == 0, said.err
+    person = tmp_path / "person.json"
+    for number, fate in ((3, "released or suppressed"), (40, "not released")):
+        person.write_text(json.dumps({"name": f"{MARKER}-name-{number}"}))
+        said = shell("runs", str(tmp_path / "config.yaml"), "--person", str(person), "--json")
+        assert json.loads(said.out) == {"zero": fate, "one": "waits, not searched"}
+    returning = shell.release(waiting(tmp_path, batch(0, 9), privacy=costly))
+    refused(returning, 2, "9 persons of the source were released before, or were in the source of")

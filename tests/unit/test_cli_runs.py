@@ -77,14 +77,17 @@ class TestRuns:
 class TestPerson:
     def test_words(self) -> None:
         to = console(io.StringIO())
-        print_person({"r1": True, "r2": False, "r3": None}, to)
-        lines = to.file.getvalue().splitlines()  # type: ignore[attr-defined]
-        assert [line.split(maxsplit=1)[1].strip() for line in lines[1:4]] == [
-            "released",
-            "not released",
-            "unknown",
-        ]
-        assert "the ledger lacks the run" in lines[-1]
+        fates = ["released", "not released", "unknown", "released or suppressed"]
+        fates.append("waits, not searched")
+        print_person({f"r{i}": fate for i, fate in enumerate(fates)}, to)
+        said = to.file.getvalue()  # type: ignore[attr-defined]
+        lines = said.splitlines()
+        assert [line.split(maxsplit=1)[1].strip() for line in lines[1:6]] == fates
+        for note in ("the ledger lacks the run", "does not tell whose", "encrypted in the backlog"):
+            assert note in " ".join(said.split())
+        to = console(io.StringIO())
+        print_person({"r1": "released", "r2": "not released"}, to)
+        assert "notes" not in to.file.getvalue()  # type: ignore[attr-defined]
 
     @pytest.mark.parametrize(
         "text", ["Ann", "[]", "{}", '{"a": null}', '{"a": 1.5}', '{"a": true}']

@@ -74,7 +74,7 @@ class Noted:
         self.asked: list[tuple[Any, ...]] = []
 
     def __getattr__(self, name: str) -> Any:
-        return lambda *given: self.asked.append((name, *given)) or [name]
+        return lambda *given, **how: self.asked.append((name, *given, *how.values())) or [name]
 
 
 def test_what_a_run_notes_before_its_commit_and_removes_after_it() -> None:
@@ -85,13 +85,13 @@ def test_what_a_run_notes_before_its_commit_and_removes_after_it() -> None:
     anything: Any = (ledger, backlog, waiting)
     past = Past(*anything)
     assert past.waiting_rows() == ["rows"]  # whatever the backlog has
-    past.before_commit("two", source, Digest(1), report)
+    past.before_commit("two", source, Digest(1), report, is_whole=True)
     past.after_commit(target)
-    assert ledger.asked == [("write", "two", "source", Digest(1), ["k"], "checked")]
+    assert ledger.asked == [("write", "two", "source", Digest(1), ["k"], "checked", True)]
     taken, settled = ("take", "two", waiting), ("settle", {"one", "two"})
     assert backlog.asked == [("rows", waiting), taken, settled]
     none = Past(None, None, ())
-    none.before_commit("two", source, Digest(1), report)
+    none.before_commit("two", source, Digest(1), report, is_whole=True)
     none.after_commit(target)
     assert none.waiting_rows() == {}
     none.require_new_rows(source, True)
@@ -221,10 +221,15 @@ class Ledger:
         proves: bool = True,
         knows: bool = True,
         runs: Iterable[str] = ("one", "two"),
+        whole: bool = True,
     ):
         self._returning, self._gap, self._elsewhere = returning or (0, False), gap, elsewhere
         self._proves, self._knows, self._runs = proves, knows, frozenset(runs)
         self.judged: frozenset[str] | None = None
+        self._whole = whole
+
+    def all_released(self, runs: frozenset[str]) -> bool:
+        return self._whole
 
     def gap(self, runs: frozenset[str], digest: Digest, schema: Schema) -> str | None:
         assert (runs, digest, schema) == ({"one"}, NOW, SCHEMA)
@@ -316,6 +321,10 @@ def test_a_table_that_is_replaced(kept: list[str]) -> None:
         (None, "without a ledger it is unknown who is in it"),
         (Ledger(gap="the ledger lacks 1 run"), "the ledger lacks 1 run"),
         (Ledger(2, False), "2 persons of the source are in it"),
+        (
+            Ledger(2, False, whole=False),
+            "2 persons of the source are in it, or in rows that were suppressed",
+        ),
         (Ledger(0, True), "rows of the source do not say whose they are"),
     ):
         with pytest.raises(ConfigError, match=f"{where} {why}: anyone who kept it"):
@@ -373,6 +382,10 @@ def test_what_the_newest_run_found_is_not_looked_for_again(
     ("ledger", "said"),
     [
         (Ledger(2, False), ["2 persons of the source were released before"]),
+        (
+            Ledger(2, False, whole=False),
+            ["2 persons of the source were released before, or were in"],
+        ),
         (Ledger(0, True), ["rows of the source do not say whose they are"]),
         (Ledger(2, True), ["2 persons of the source were", "rows of the source do not say"]),
         (Ledger(gap="rows are unknown"), ["rows are unknown; set this to true to append although"]),

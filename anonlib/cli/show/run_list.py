@@ -73,19 +73,27 @@ def _count_verdicts(run: Mapping[str, Any]) -> str:
     return ", ".join(told)
 
 
-def print_person(runs: Mapping[str, bool | None], to: Console | None = None) -> None:
+#: Notes on what runs did with a person.
+_FATES = {
+    "released or suppressed": "the person was in the run's source; it suppressed rows, and its "
+    "ledger does not tell whose",
+    "unknown": "the ledger lacks the run, or was written with another key",
+    "waits, not searched": "the run's rows are encrypted in the backlog, in the folder run-ID; to "
+    "leave a person out, remove it and release the run again from its source",
+}
+
+
+def print_person(runs: Mapping[str, str], to: Console | None = None) -> None:
     """Prints which runs released a person.
 
     Args:
-        runs: By run id: whether it did; None if that is unknown.
+        runs: By run id: what it did with the person.
         to: Where to print; by default stdout.
     """
     to = to or console()
-    words = {True: "released", False: "not released", None: "unknown"}
     table = new_table("run", "person")
-    for run_id, released in runs.items():
-        table.add_row(Text(printable(run_id)), Text(words[released]))
+    for run_id, fate in runs.items():
+        table.add_row(Text(printable(run_id)), Text(fate))
     to.print(table if runs else Text("no runs"))
-    if None in runs.values():
-        text = "unknown: the ledger lacks the run, or was written with another key"
-        bullets(to, "notes", [text])
+    if texts := [f"{fate}: {text}" for fate, text in _FATES.items() if fate in runs.values()]:
+        bullets(to, "notes", texts)
