@@ -338,9 +338,10 @@ class ReleaseSection(Section):
     )
     ledger: LedgerSection | None = None
     backlog: BacklogSection | None = None
-    acknowledge_returning: bool = Field(
+    acknowledge_returning: bool | Literal["unknown"] = Field(
         False,
-        description="append: accept persons who were released before or can't be recognised",
+        description="append: accept persons who were released before or can't be recognised; "
+        "`unknown` accepts only that some can't be",
     )
     acknowledge_overwrite: bool = Field(
         False,

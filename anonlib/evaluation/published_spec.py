@@ -62,7 +62,7 @@ def make_auditable_spec(config: Config, *, persons_return: bool = False) -> Audi
         says: its manifest knows (`anonlib.run.manifest_persons.read_persons_return`).
     """
     spec = make_published_spec(config)
-    again = persons_return or config.release.acknowledge_returning
+    again = persons_return or bool(config.release.acknowledge_returning)
     named = _find_pseudonym(config, persons_return=again)
     if named is None:
         return spec
@@ -93,7 +93,7 @@ def explain_audit(
 def list_premises(config: Config, *, persons_return: bool = False) -> tuple[str, ...]:
     """What the verdicts of an audit by this config rest on: which columns make classes, how persons
     are counted, and what is not counted since it is acknowledged."""
-    again = persons_return or config.release.acknowledge_returning
+    again = persons_return or bool(config.release.acknowledge_returning)
     spec = make_auditable_spec(config, persons_return=again)
     acknowledged = [
         name

@@ -162,12 +162,14 @@ def look_back(
     if config.unit:
         models = bind_models(config.privacy.models, config.attributes)
         _require_counted(models, target, ledger, digest)
-    if not config.release.acknowledge_returning:
-        problems = _returning(source, target, ledger, gap)
+    accepted = config.release.acknowledge_returning
+    if accepted is not True:
+        problems = _returning(source, target, ledger, gap, accepts_unknown=accepted == "unknown")
         if texts := list(problems):
             raise ConfigError([Problem("release.acknowledge_returning", text) for text in texts])
+    notes = () if gap is None else (f"some persons can't be recognised: {gap}",)
     in_ledger = ledger.knows(target.runs(), digest)
-    return PriorRelease(rows, n_rows, digest, known=known, in_ledger=in_ledger)
+    return PriorRelease(rows, n_rows, digest, notes, known, in_ledger)
 
 
 def _require_none_waiting(spark: SparkSession, config: Config, target: Target) -> None:
@@ -263,21 +265,29 @@ def _require_counted(
         )
 
 
-def _returning(source: Source, target: Target, ledger: Ledger, gap: str | None) -> Iterator[str]:
-    if gap is not None:
-        accepts = "set this to true to append although persons may have been released before"
-        # To accept them is no way around a path: the ledger would never find anybody again.
-        yield gap if ledger.other_paths(target.runs()) else f"{gap}; {accepts}"
-        return
+def _returning(
+    source: Source, target: Target, ledger: Ledger, gap: str | None, *, accepts_unknown: bool
+) -> Iterator[str]:
+    """What is not acknowledged of persons who come again. Those whom the ledger still has are
+    looked for also where it has a gap."""
     runs = target.runs()
-    if not any(ledger.returning(source, runs)):
+    if gap is not None and ledger.other_paths(runs):
+        # To accept them is no way around a path: the ledger would never find anybody again.
+        yield gap
+        return
+    if gap is not None and not accepts_unknown:
+        yield (
+            f"{gap}; set this to `unknown` to append although persons may have been released "
+            "before: those whom the ledger has are still recognised"
+        )
+    if not ledger.entries(runs) or not any(ledger.returning(source, runs)):
         return
     for whose, how, part in _parts(source):
         n, unnamed = ledger.returning(part, runs)
         if n:
             was = _describe_returning(ledger, runs)
             yield f"{n} persons of {whose} {was}; {how}, or set this to true"
-        if unnamed:
+        if unnamed and not accepts_unknown:
             yield f"rows of {whose} do not say whose they are; {how}, or set this to true"
 
 

@@ -162,6 +162,25 @@ def test_a_table_that_is_reached_by_a_link(shell: Shell, started: Path) -> None:
     assert "set this to true" not in said.error
 
 
+def test_another_key_of_the_ledger(
+    shell: Shell, spark: SparkSession, started: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Persons of the old key can't be found any more; those of the new one are."""
+    monkeypatch.setenv("ANONLIB_LEDGER_KEY", KEY + "2")
+    said = shell.release(config(started, batch(30, 9)))
+    refused(said, 2, "the ledger was written with another key; set this to `unknown`")
+    unknown = {"acknowledge_returning": "unknown"}
+    said = shell.release(config(started, batch(30, 9), release=unknown))
+    assert said.code == 0, said.err
+    assert "can't be recognised: the ledger was written with another key" in " ".join(
+        said.out.split()
+    )
+    again = shell.release(config(started, batch(38, 9), release=unknown))
+    refused(again, 2, "1 persons of the source were released before")
+    assert "another key" not in again.error
+    assert table(spark, started).count() == 39
+
+
 def test_rows_of_others(shell: Shell, spark: SparkSession, started: Path) -> None:
     """Rows that somebody else added are audited, and their persons are not known."""
     path = str(started / "out" / "table")

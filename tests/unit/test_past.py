@@ -222,11 +222,12 @@ class Ledger:
         knows: bool = True,
         runs: Iterable[str] = ("one", "two"),
         whole: bool = True,
+        intact: bool = True,
     ):
         self._returning, self._gap, self._elsewhere = returning or (0, False), gap, elsewhere
         self._proves, self._knows, self._runs = proves, knows, frozenset(runs)
         self.judged: frozenset[str] | None = None
-        self._whole = whole
+        self._whole, self._intact = whole, intact
 
     def all_released(self, runs: frozenset[str]) -> bool:
         return self._whole
@@ -234,6 +235,9 @@ class Ledger:
     def gap(self, runs: frozenset[str], digest: Digest, schema: Schema) -> str | None:
         assert (runs, digest, schema) == ({"one"}, NOW, SCHEMA)
         return self._gap
+
+    def entries(self, runs: frozenset[str]) -> list[str]:
+        return [*runs] * self._intact
 
     def doubt(self, runs: frozenset[str], schema: Schema) -> str | None:
         self.judged = runs
@@ -388,7 +392,9 @@ def test_what_the_newest_run_found_is_not_looked_for_again(
         ),
         (Ledger(0, True), ["rows of the source do not say whose they are"]),
         (Ledger(2, True), ["2 persons of the source were", "rows of the source do not say"]),
-        (Ledger(gap="rows are unknown"), ["rows are unknown; set this to true to append although"]),
+        (Ledger(gap="rows are unknown"), ["rows are unknown; set this to `unknown` to append"]),
+        (Ledger(2, False, gap="rows are unknown"), ["2 persons of the", "rows are unknown; set"]),
+        (Ledger(2, False, gap="none is left", intact=False), ["none is left; set this to `unkn"]),
     ],
 )
 def test_persons_who_come_again(kept: list[str], ledger: Any, said: list[str]) -> None:
@@ -400,6 +406,21 @@ def test_persons_who_come_again(kept: list[str], ledger: Any, said: list[str]) -
     for (place, text), expected in zip(found, said, strict=True):
         assert (place, text.startswith(expected)) == (where, True)
     assert look(Table(), ledger, acknowledge_returning=True).n_rows == 2
+
+
+def test_the_ledger_recognises_whom_it_has_in_spite_of_a_gap(kept: list[str]) -> None:
+    """As after a change of the key, which stays a gap for good."""
+    accepted = {"acknowledge_returning": "unknown"}
+    for ledger in (Ledger(2, False, gap="another key"), Ledger(2, True)):
+        with pytest.raises(ConfigError) as caught:
+            look(Table(), cast(Any, ledger), **accepted)
+        (problem,) = caught.value.problems
+        assert problem.text.startswith("2 persons of the source were released before; leave them")
+    prior = look(Table(), cast(Any, Ledger(0, True, gap="another key")), **accepted)
+    assert prior.notes == ("some persons can't be recognised: another key",)
+    assert look(Table(), cast(Any, Ledger()), **accepted).notes == ()
+    with pytest.raises(ConfigError, match="it has another path"):
+        look(Table(), Ledger(gap="it has another path", elsewhere=True), **accepted)
 
 
 def test_persons_who_come_again_by_where_they_are(kept: list[str]) -> None:

@@ -82,7 +82,7 @@ def check_pseudonyms(
 def links_batches(pseudonyms: PseudonymsSection | None, release: ReleaseSection) -> bool:
     """Whether persons who return have the pseudonym of their earlier rows."""
     stable = pseudonyms is not None and pseudonyms.scope == "stable"
-    return stable and release.mode == "append" and release.acknowledge_returning
+    return stable and release.mode == "append" and bool(release.acknowledge_returning)
 
 
 def note_links(config: Config) -> Iterator[str]:
