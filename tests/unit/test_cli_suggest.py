@@ -111,7 +111,7 @@ def test_the_draft_stays_where_nothing_can_be_tried(
 ) -> None:
     table(FRAME.head(6))
     assert main(["suggest", "people.csv", *QUICK]) == 2
-    assert "the source has 6" in capsys.readouterr().err
+    assert "asks for 10 rows; there are 6" in capsys.readouterr().err
     assert load("people.yaml").kernel.type == "mdav"
 
 
