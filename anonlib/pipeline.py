@@ -213,7 +213,9 @@ def _scan(source: Source, config: Config, prior_rows: DataFrame | None = None) -
     if config.spark.grouped_map == "pandas":
         refuse_inexact(source)
     require_policy(config, source.schema)
-    return scan(source, config, prior_rows)
+    found = scan(source, config, prior_rows)
+    require_policy(config, source.schema, found.content.kinds)
+    return found
 
 
 def audit_delta(

@@ -108,6 +108,18 @@ SHOWS: list[tuple[str, Any, dict[str, Any], str]] = [
         SENSITIVE,
         "equals the quasi-identifier age in 200 rows",
     ),
+    (
+        "reached by mail",
+        lambda t: [f"p{i * 7 % 300}@example.com" for i in range(N)],
+        {"role": "quasi_identifier", "scale": "nominal"},
+        "its texts look like e-mail addresses",
+    ),
+    (
+        "reached by phone",
+        lambda t: [f"+49 89 12345{i % 3}" for i in range(N)],
+        {"role": "insensitive"},
+        "its texts look like phone numbers",
+    ),
 ]
 
 

@@ -98,6 +98,25 @@ _TOKENS = {*MISSING_TOKENS, *TEXT_TOKENS, *NUMBER_TOKENS}
 LOOSE_KINDS = ("postal addresses", "names of persons")
 #: Kinds of which a person has one for long, so that its rows can be found by it.
 PERSONAL_KINDS = ("e-mail addresses", "social security numbers", "IBANs", "phone numbers")
+#: Kinds that show who a person is: no release has them unasked.
+DIRECT_KINDS = (*PERSONAL_KINDS, "card numbers", "postal addresses")
+#: By kind: names that a column of it may well have. Rules of policies ask for names.
+KIND_NAMES: dict[str, tuple[str, ...]] = {
+    "e-mail addresses": ("email",),
+    "web addresses": ("url",),
+    "UUIDs": ("uuid",),
+    "MAC addresses": ("device",),
+    "social security numbers": ("ssn",),
+    "IBANs": ("iban", "account number"),
+    "card numbers": ("account number",),
+    "IP addresses": ("ip",),
+    "phone numbers": ("phone",),
+    "postal addresses": ("address",),
+    "names of persons": ("name",),
+}
+#: A loose kind is told of columns with at least this many different texts, which are more than this
+#: share of the present ones.
+LEAST_LOOSE, LOOSE_SHARE = 20, 0.2
 
 
 def list_texts(values: pa.Array | pa.ChunkedArray) -> list[str]:
@@ -114,6 +133,12 @@ def count_kinds(texts: Iterable[str]) -> Counter[str]:
         counts[""] += 1
         counts.update(kind for kind, fits in _KINDS.items() if fits(plain))
     return counts
+
+
+def is_sure(kind: str, n_distinct: float, n_present: int) -> bool:
+    """Whether a column is of the kind that its texts look like: few names may be those of towns."""
+    varied = n_distinct >= LEAST_LOOSE and n_distinct > LOOSE_SHARE * n_present
+    return varied or kind not in LOOSE_KINDS
 
 
 def main_kind(counts: Counter[str]) -> str | None:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from anonlib.config.direct import LOOSE_KINDS, PERSONAL_KINDS
+from anonlib.config.direct import PERSONAL_KINDS, is_sure
 from anonlib.table.schema import Role, Scale
 
 #: A column of numbers with at most this many distinct values is nominal.
@@ -192,9 +192,9 @@ def _is_person_number(words: Sequence[str]) -> bool:
 
 
 def _direct_kind(column: ColumnProfile) -> str | None:
-    """What the texts of the column are, if that is sure enough: few names may be those of towns."""
-    varied = column.n_distinct >= MIN_UNIQUE and column.distinct_share > 0.2
-    return column.kind if varied or column.kind not in LOOSE_KINDS else None
+    """What the texts of the column are, if that is sure enough."""
+    kind = column.kind
+    return kind if kind and is_sure(kind, column.n_distinct, column.n_present) else None
 
 
 def _idle(column: ColumnProfile) -> Guess | None:

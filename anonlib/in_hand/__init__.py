@@ -626,13 +626,13 @@ def _release_in_memory(
     require_gates_of_releases(config.gates, config.evaluate)
     run_id = f"in-memory-{secrets.token_hex(16)}"  # pseudonyms of two runs must differ
     key = derive_pseudonym_key(config.attributes, config.pseudonyms, run_id, "")
-    require_harmless(rows, config)
+    content = require_harmless(rows, config)
     marks = marks_of(config.evaluate)
     if config.evaluate is not None:
         rows = mark_rows(rows, config.seed, marks)
     release = make_release(rows, config, secrets.token_bytes(32), marks, key)
     report = audit_release(release, rows, config)
-    rules = require_rules(config, rows.schema, report.smallest_class or 0)
+    rules = require_rules(config, rows.schema, report.smallest_class or 0, content.kinds)
     case = make_case(release, rows, config, marks.link_key)
     evaluation, overview = evaluate_release(case, config)
     # The kernel's order tells of the source, and so does the source's own.

@@ -8,27 +8,35 @@ import pyarrow.compute as pc
 
 from anonlib.auditing.report import EACH_CONTROLLER, AuditReport, AuditSpec, name_controllers
 from anonlib.config.model import Config
+from anonlib.config.policies.judgement import require_policy
 from anonlib.config.resolve import with_names
 from anonlib.errors import AuditError, InfeasibleError
 from anonlib.evaluation.published_spec import make_published_spec
 from anonlib.table.columns import CONTROLLER, TOKEN
 
 if TYPE_CHECKING:
+    from anonlib.local.content_rules import Content
     from anonlib.local.engine import MemoryRelease
     from anonlib.local.rows import Rows
     from anonlib.partition.settlement import Controllers
     from anonlib.table.schema import Schema
 
 
-def require_harmless(rows: "Rows", config: Config) -> None:
-    """Raises InfeasibleError for all that the values rule out."""
+def require_harmless(rows: "Rows", config: Config) -> "Content":
+    """What the content gate found in the rows.
+
+    Raises InfeasibleError for all that the values rule out, ConfigError for rules of the policy
+    that released texts do not keep.
+    """
     from anonlib.local.gate import find_disclosing_columns
     from anonlib.local.problems import find_problems
 
     problems = find_problems(rows.table, rows.schema, config)
-    problems += find_disclosing_columns(rows.table, rows.schema, config.privacy)[1]
-    if problems:
+    content, more = find_disclosing_columns(rows.table, rows.schema, config.privacy)
+    if problems := [*problems, *more]:
         raise InfeasibleError(problems)
+    require_policy(config, rows.schema, content.kinds)
+    return content
 
 
 def audit_release(

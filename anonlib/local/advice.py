@@ -4,9 +4,8 @@ from collections.abc import Collection, Iterable, Iterator
 
 import pyarrow as pa
 
-from anonlib.config.direct import PERSONAL_KINDS, list_texts
+from anonlib.config.direct import list_texts
 from anonlib.config.guess import ColumnProfile, guess_role
-from anonlib.errors import Problem
 from anonlib.local.column_facts import parse_texts
 from anonlib.table.schema import Role, Scale, Schema
 
@@ -45,18 +44,6 @@ def note_times(schema: Schema, sample: pa.Table) -> Iterator[str]:
             yield (
                 f"column {column.name}: these texts look like dates; with `type: {kind}` and "
                 "`scale: continuous` near ones go together"
-            )
-
-
-def find_direct(profiles: Iterable[ColumnProfile]) -> Iterator[Problem]:
-    """The columns whose values reach a person by themselves, and would be published as they are."""
-    for column in profiles:
-        if column.kind in PERSONAL_KINDS:
-            yield Problem(
-                f"column {column.name}",
-                f"shows who a person is: its texts look like {column.kind}, published unchanged; "
-                "name it in `identifiers`, leave it out, or name it under "
-                "privacy.acknowledge_unique",
             )
 
 

@@ -16,7 +16,6 @@ from anonlib.config.reading import GivenConfig, as_config, build_config, copy_tr
 from anonlib.config.unused import UNUSED_PATH
 from anonlib.errors import (
     ConfigError,
-    InfeasibleError,
     InputError,
     Problem,
     ProblemsError,
@@ -26,7 +25,6 @@ from anonlib.local.advice import (
     advise,
     advise_protected,
     advise_unchanged,
-    find_direct,
     list_missing,
 )
 from anonlib.local.column_facts import find_facts, make_profile
@@ -234,7 +232,6 @@ def config_from_arguments(
         InputError: Arguments are missing, contradict each other, or name no column. The error has
             what is wrong with the settings, too.
         ConfigError: What they say is no valid config.
-        InfeasibleError: Columns that would be published as they are show who a person is.
     """
     wrong = [*_find_problems(table, names, arguments)]
     if wrong:
@@ -294,18 +291,13 @@ def _note_unused(arguments: Arguments) -> Iterator[str]:
 def _advise(
     profiles: Mapping[Role, Sequence[ColumnProfile]], privacy: PrivacySection
 ) -> Iterator[str]:
-    """Notes on the released columns, by role.
-
-    Raises InfeasibleError if columns that are published as they are show who a person is.
-    """
+    """Notes on the released columns, by role."""
     unchanged = [
         profile
         for role, those in profiles.items()
         for profile in those
         if role is not Role.QUASI_IDENTIFIER and not privacy.names_unique(profile.name)
     ]
-    if problems := [*find_direct(unchanged)]:
-        raise InfeasibleError(problems)
     yield from advise(profiles.get(Role.QUASI_IDENTIFIER, ()))
     yield from advise_unchanged(unchanged)
     yield from advise_protected(_list_protected(profiles), privacy.missing_tokens)

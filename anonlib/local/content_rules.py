@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from anonlib.arrays import Floats, Ints
+from anonlib.config.direct import DIRECT_KINDS, count_kinds, is_sure, main_kind
 from anonlib.config.model import PrivacySection
 from anonlib.errors import Problem
 from anonlib.table.schema import Column, Role, Schema, is_atomic
@@ -75,16 +76,24 @@ class Content:
         distinct: By released column: the number of its distinct values, an estimate where its
             sketch does not keep all.
         overlaps: Pairs of columns with values in common.
+        kinds: By column that is released with texts of the source: what they look like, if they
+            name or reach a person (`anonlib.config.direct`).
     """
 
     share: float
     distinct: Mapping[str, int]
     overlaps: tuple[Overlap, ...]
+    kinds: Mapping[str, str]
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
         pairs = [asdict(pair) for pair in self.overlaps]
-        return {"share": self.share, "distinct": dict(self.distinct), "shared": pairs}
+        return {
+            "share": self.share,
+            "distinct": dict(self.distinct),
+            "shared": pairs,
+            "kinds": dict(self.kinds),
+        }
 
 
 @dataclass(frozen=True)
@@ -151,6 +160,10 @@ class ContentCounter(ABC):
         """Whether the column is the quasi-identifier in another form, by a sample of rows."""
 
     @abstractmethod
+    def list_texts(self, column: Column) -> list[str]:
+        """Some distinct texts of a column of text, as `anonlib.config.direct.list_texts` does."""
+
+    @abstractmethod
     def count_alone(self, column: Column) -> tuple[int, int]:
         """The values that several rows have, and those of them that belong to one person."""
 
@@ -203,7 +216,9 @@ def judge_columns(
     distinct = {c.name: round(sketches[c.id].n_values) for c in candidates}
     rich = {p.name for p in persons if sketches[p.id].n_values > MAX_HARMLESS_VALUES}
     present = {c.name: sketches[c.id].n_present for c in candidates}
+    kinds = _find_kinds(candidates, sketches, counter)
     problems = [
+        *_direct_problems(kinds, privacy),
         *_overlap_problems(overlaps, distinct, present, rich, privacy),
         *_made_problems(pairs, sketches, counter, privacy),
         *_key_problems(candidates, sketches, counter, privacy, protected),
@@ -214,6 +229,7 @@ def judge_columns(
         min((sketch.share for sketch in sketches.values()), default=1.0),
         distinct,
         tuple(each for each in overlaps if each.n_values or each.n_rows),
+        kinds,
     )
     return content, problems
 
@@ -258,6 +274,31 @@ def by_chance(numbers: Floats, others: Floats) -> float:
     span = others[first + width] - others[first]
     within = (numbers >= others[0]) & (numbers <= others[-1])
     return float(np.minimum(1.0, (width + 1) / (span + 1.0))[within].sum())
+
+
+def _find_kinds(
+    columns: list[Column], sketches: Mapping[str, Sketch], counter: ContentCounter
+) -> dict[str, str]:
+    """By name of a column that is released with texts of the source: what these look like."""
+    kinds = {}
+    for c in columns:
+        if not pa.types.is_string(c.type) or _hides_values(c):
+            continue
+        kind, own = main_kind(count_kinds(counter.list_texts(c))), sketches[c.id]
+        if kind is not None and is_sure(kind, own.n_values, own.n_present):
+            kinds[c.name] = kind
+    return kinds
+
+
+def _direct_problems(kinds: Mapping[str, str], privacy: PrivacySection) -> Iterator[Problem]:
+    """Columns whose texts reach a person by themselves, in whatever role."""
+    for name, kind in kinds.items():
+        if kind in DIRECT_KINDS and not privacy.names_unique(name):
+            yield Problem(
+                f"column {name}",
+                f"shows who a person is: its texts look like {kind}, and the release would have "
+                "some of them; give it `role: drop`, or name it under privacy.acknowledge_unique",
+            )
 
 
 def _overlap_problems(

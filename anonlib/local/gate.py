@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from anonlib.arrays import MISSING, Ints
+from anonlib.config.direct import list_texts
 from anonlib.config.model import PrivacySection
 from anonlib.errors import Problem
 from anonlib.local.content_rules import (
@@ -109,6 +110,9 @@ class _TextCounter(ContentCounter):
         if id not in self.samples:
             self.samples[id] = self.columns[id].take(choose_rows(self.table.num_rows))
         return self.samples[id]
+
+    def list_texts(self, column: Column) -> list[str]:
+        return list_texts(self.columns[column.id].values)
 
     def count_alone(self, column: Column) -> tuple[int, int]:
         code = self.columns[column.id].code

@@ -38,7 +38,7 @@ def resolve_check(
             *_note_review(config.review),
         ),
         review=config.review,
-        policy=judge_rules(config, schema),
+        policy=judge_rules(config, schema, kinds=scan.content.kinds),
         n_nobody=scan.n_nobody,
         obstacles=obstacles,
     )

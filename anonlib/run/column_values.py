@@ -19,6 +19,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from anonlib.arrays import MISSING, Floats, Ints
+from anonlib.config.direct import MOST_TEXTS, list_texts
 from anonlib.errors import run_sanitized
 from anonlib.local.content_rules import ContentCounter, Sketch, bound_hashes, list_compared
 from anonlib.local.forms import choose_rows, is_form_of
@@ -307,6 +308,14 @@ class SourceCounter(ContentCounter):
         ids = [c.id for c in candidates if c.id in self.sample.column_names]
         rows = pa.array(choose_rows(self.sample.num_rows))
         return read_texts(self.sample.select(ids).take(rows), ids, self.key)
+
+    def list_texts(self, column: Column) -> list[str]:
+        """It needs a pass for a column that the sample lacks."""
+        if column.id in self.sample.column_names:
+            return list_texts(self.sample.column(column.id))
+        values = self._select([column.id]).na.drop().distinct()
+        first = values.orderBy(F.xxhash64(column.id), column.id).limit(MOST_TEXTS)
+        return list_texts(first.toArrow().column(column.id))
 
     def count_alone(self, column: Column) -> tuple[int, int]:
         unit = [self.source.columns[id] for id in self.source.schema.unit]

@@ -50,6 +50,7 @@ def evaluate_published(
         run_id=run.run_id,
         n_rows_in=scan.n_rows,
         n_nobody=scan.n_nobody,
+        kinds=scan.content.kinds,
         table=run.target.path,
         table_version=run.target.version,
         record=record_path(run.spark, config.record_path, run.run_id),

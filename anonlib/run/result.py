@@ -1,5 +1,6 @@
 """The results of the verbs: plain values that the command line prints and records keep."""
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -108,6 +109,7 @@ class ReleaseResult:
         schema: "Schema",
         audit: "AuditReport",
         evaluation: "Evaluation",
+        kinds: Mapping[str, str] | None = None,
         **figures: Any,
     ) -> "ReleaseResult":
         """What was measured of a table that was released earlier.
@@ -117,6 +119,7 @@ class ReleaseResult:
             schema: The columns of its source.
             audit: The audit of the table.
             evaluation: What was measured.
+            kinds: What the texts of released columns look like, if the content gate has looked.
             figures: Other fields: the run, the rows of the source, places.
         """
         from anonlib.config.policies.judgement import judge_rules
@@ -128,7 +131,9 @@ class ReleaseResult:
             n_suppressed=figures["n_rows_in"] - audit.n_rows,
             audit=audit,
             evaluation=evaluation,
-            policy=judge_rules(config, schema, smallest, uncounted=smallest is None),
+            policy=judge_rules(
+                config, schema, smallest, uncounted=smallest is None, kinds=kinds
+            ),
             **figures,
         )
 

@@ -1,7 +1,7 @@
 """The checks before a run publishes: the audit, the count of rows, and the released nodes of
 hierarchies."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 import pyarrow as pa
@@ -149,14 +149,16 @@ def require_audited(
 
 
 def judge_audited(
-    config: Config, schema: Schema, reports: Iterable[AuditReport]
+    config: Config, schema: Schema, reports: Iterable[AuditReport], kinds: Mapping[str, str]
 ) -> tuple[RuleVerdict, ...]:
     """The rules of the config's policy, on audits of the staged rows and of the table with them.
+
+    kinds: What the texts of released columns look like, as the content gate found.
 
     Raises AuditError unless every rule is kept or for a person to confirm.
     """
     smallest = [report.smallest_class or 0 for report in reports]
-    return require_rules(config, schema, min(smallest))
+    return require_rules(config, schema, min(smallest), kinds)
 
 
 def find_released_nodes(table: DataFrame, schema: Schema) -> dict[str, frozenset[int]]:

@@ -183,7 +183,7 @@ class Run:
             self.account.report = report
             require_audited(report, outcome, staging.plan, scan, config.privacy)
             table_report = report if table is None else self._audit_table(table, spec, report)
-            rules = judge_audited(config, schema, (report, table_report))
+            rules = judge_audited(config, schema, (report, table_report), scan.content.kinds)
             nodes = self._find_nodes(rows, schema, table, table_report)
         return AuditedRelease(staging, rows, outcome, report, table_report, nodes, rules, least)
 

@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 import anonlib
 from anonlib.errors import InfeasibleError
 from anonlib.run import content
-from anonlib.run.column_values import find_values
+from anonlib.run.column_values import SourceCounter, find_values
 from anonlib.run.content import complete_sketches, judge_content, plan_look
 from anonlib.source import open_source
 from tests.content_cases import (
@@ -92,6 +92,18 @@ def test_what_shows_persons(spark: SparkSession, tmp_path: Path) -> None:
         assert "P-0" not in str(found)
         missed = [name for name, *_, said in cases if not any(said in t for t in found[name])]
         assert missed == []
+
+
+def test_texts_of_a_column_that_the_sample_lacks(spark: SparkSession, tmp_path: Path) -> None:
+    """Insensitive columns are in no sample. Tokens for missing values tell nothing of a kind."""
+    rows = table().assign(x=[None if i % 2 else "NA" if i % 3 else f"t{i % 4}" for i in range(N)])
+    config = anonlib.parse(config_of(tmp_path, {"role": "insensitive"}))
+    source = open_source(spark, config, spark.createDataFrame(rows))
+    column = source.schema["x"]
+    nothing = SourceCounter(source, 1, pa.table({}))
+    whole = SourceCounter(source, 1, pa.table({column.id: pa.array(rows["x"])}))
+    assert {*nothing.list_texts(column)} == {*whole.list_texts(column)} == {"t0", "t2"}
+    source.close()
 
 
 def test_forms_of_quasi_identifiers(spark: SparkSession, tmp_path: Path) -> None:

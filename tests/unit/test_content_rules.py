@@ -87,6 +87,9 @@ class Counts(ContentCounter):
     def is_form_of(self, column: Column, quasi: Column) -> bool:
         return self.form
 
+    def list_texts(self, column: Column) -> list[str]:
+        return []
+
     def count_alone(self, column: Column) -> tuple[int, int]:
         assert self.alone is not None
         return self.alone
@@ -214,11 +217,12 @@ def test_figures_for_the_record() -> None:
             "share": 0.5,
             "distinct": {"x": 8},
             "shared": [pair],
+            "kinds": {},
         }
     assert judge(x, n_equal=3)[0].overlaps[0].n_values == 0
     assert judge(x)[0].overlaps == ()
     nothing = judge_columns(Schema(()), {}, {}, Counts(), PrivacySection(models=()), frozenset())
-    assert nothing == (Content(1.0, {}, ()), [])
+    assert nothing == (Content(1.0, {}, (), {}), [])
 
 
 # --- values of an identifier

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import anonlib
 from anonlib.auditing.report import AuditReport, Verdict
 from anonlib.config.dump import format_config
-from anonlib.config.model import Config
+from anonlib.config.model import Config, PrivacySection
 from anonlib.config.policies import KINDS, ClassSize, build_policy, exact, list_policies
 from anonlib.config.policies.judgement import (
     check_policy,
@@ -72,6 +72,28 @@ def state(given: dict[str, Any], schema: Schema | None = None, **changes: Any) -
     config = parse(whole).model_copy(update={"policy": policy})
     (verdict,) = judge_rules(config, schema)
     return verdict.state
+
+
+def test_what_texts_look_like_is_judged_as_a_name() -> None:
+    """A name of a column may tell nothing of what it holds."""
+    absent = rule(type="absent", names=["e mail", "name"])
+    config = parse(raw(absent))
+    named = PrivacySection(models=config.privacy.models, acknowledge_unique=("wage",))
+    asked = config.model_copy(update={"privacy": named})
+
+    def found(kinds: dict[str, str] | None, config: Config = config) -> tuple[str, str]:
+        (verdict,) = judge_rules(config, kinds=kinds)
+        return verdict.state, verdict.reason
+
+    nothing = ("to confirm", "no released column has such a name or type; none may hold it")
+    assert found(None) == nothing
+    assert "no text of one looks like" in found({"wage": "phone numbers"})[1]
+    state, says = found({"wage": "e-mail addresses"})
+    assert state == "not kept"
+    assert "wage (e-mail addresses); drop them, or name what" in says
+    state, says = found({"wage": "e-mail addresses"}, asked)
+    assert (state, says.endswith("wage (e-mail addresses)")) == ("to confirm", True)
+    assert found({"illness": "names of persons"})[0] == "to confirm"
 
 
 def test_the_policies_of_anonlib() -> None:

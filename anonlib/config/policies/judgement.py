@@ -10,6 +10,7 @@ from typing import Any, Literal, TypeAlias
 from pydantic import BaseModel
 
 from anonlib import registry
+from anonlib.config.direct import KIND_NAMES, LOOSE_KINDS
 from anonlib.config.guess import name_words
 from anonlib.config.model import Config, Gate
 from anonlib.config.policies import (
@@ -67,12 +68,14 @@ class Evidence:
         types: By column: its type, as far as it is known, in words of Arrow or, of a cast, Spark.
         smallest: The fewest persons of a class, as audited; None before the audit.
         uncounted: Whether an audit could not count persons in this table.
+        kinds: By released column: what its texts look like; None where nobody has looked.
     """
 
     config: Config
     types: Mapping[str, str]
     smallest: int | None
     uncounted: bool = False
+    kinds: Mapping[str, str] | None = None
 
 
 #: State, what was found, and the field to change.
@@ -85,6 +88,7 @@ def judge_rules(
     smallest: int | None = None,
     *,
     uncounted: bool = False,
+    kinds: Mapping[str, str] | None = None,
 ) -> tuple[RuleVerdict, ...]:
     """The verdicts on all rules of the config's policy; none without one.
 
@@ -93,13 +97,15 @@ def judge_rules(
         schema: The columns as the source has them. Without it, only casts tell of types.
         smallest: The fewest persons of a class, as the audit counted them.
         uncounted: Whether an audit could not count persons, as in a published table of a unit.
+        kinds: What the texts of released columns look like, as the content gate found; None before
+            it has looked.
     """
     if config.policy is None:
         return ()
     types = {name: a.type for name, a in config.attributes.items() if a.type is not None}
     if schema is not None:
         types = {column.name: str(column.type) for column in schema.columns} | types
-    evidence = Evidence(config, types, smallest, uncounted)
+    evidence = Evidence(config, types, smallest, uncounted, kinds)
     verdicts = []
     for rule in config.policy.rules:
         state, found, where = _judge_where_it_applies(rule, evidence)
@@ -107,9 +113,11 @@ def judge_rules(
     return tuple(verdicts)
 
 
-def check_policy(config: Config, schema: Schema | None = None) -> Iterator[Problem]:
+def check_policy(
+    config: Config, schema: Schema | None = None, kinds: Mapping[str, str] | None = None
+) -> Iterator[Problem]:
     """Problems: rules of the policy that the config does not keep."""
-    for verdict in judge_rules(config, schema):
+    for verdict in judge_rules(config, schema, kinds=kinds):
         if verdict.state == "not kept":
             name = "" if config.policy is None else config.policy.name
             yield Problem(
@@ -119,21 +127,24 @@ def check_policy(config: Config, schema: Schema | None = None) -> Iterator[Probl
             )
 
 
-def require_policy(config: Config, schema: Schema) -> None:
+def require_policy(config: Config, schema: Schema, kinds: Mapping[str, str] | None = None) -> None:
     """Raises ConfigError with the rules that the config does not keep on a source's columns, whose
-    types are known now."""
-    if problems := [*check_policy(config, schema)]:
+    types are known now. kinds: What their texts look like, if the content gate has looked."""
+    if problems := [*check_policy(config, schema, kinds)]:
         raise ConfigError(problems)
 
 
-def require_rules(config: Config, schema: Schema, smallest: int) -> tuple[RuleVerdict, ...]:
+def require_rules(
+    config: Config, schema: Schema, smallest: int, kinds: Mapping[str, str] | None = None
+) -> tuple[RuleVerdict, ...]:
     """The verdicts on an audited release. Its classes are judged again.
 
     smallest: The fewest persons of a class; 0 if the audit could not count them.
+    kinds: What the texts of released columns look like, as the content gate found.
 
     Raises AuditError unless every rule is kept or for a person to confirm.
     """
-    verdicts = judge_rules(config, schema, smallest)
+    verdicts = judge_rules(config, schema, smallest, kinds=kinds)
     failed = [f"{v.rule}: {v.reason}" for v in verdicts if v.state == "not kept"]
     if failed and config.policy is not None:
         raise AuditError(
@@ -308,7 +319,31 @@ def _(rule: Absence, evidence: Evidence) -> Finding:
         listed = ", ".join(dict.fromkeys(released))
         found = f"released by name or type: {listed}; drop them, or rename what is something else"
         return "not kept", found, f"attributes.{released[0]}"
-    return "to confirm", "no released column has such a name or type; none may hold it", ""
+    return _judge_kinds(rule, evidence)
+
+
+def _judge_kinds(rule: Absence, evidence: Evidence) -> Finding:
+    """What the texts of released columns tell of a rule whose names and types none of them has."""
+    kinds = {
+        name: kind
+        for name, kind in (evidence.kinds or {}).items()
+        if any(_is_about(rule, each, "") for each in KIND_NAMES[kind])
+    }
+    sure = [name for name, kind in kinds.items() if kind not in LOOSE_KINDS]
+    wrong = [name for name in sure if not evidence.config.privacy.names_unique(name)]
+    if wrong:
+        listed = ", ".join(f"{name} ({kinds[name]})" for name in wrong)
+        found = f"released, by what their texts look like: {listed}; drop them, or name what is "
+        return (
+            "not kept",
+            f"{found}something else under privacy.acknowledge_unique",
+            (f"attributes.{wrong[0]}"),
+        )
+    if kinds:
+        listed = ", ".join(f"{name} ({kind})" for name, kind in kinds.items())
+        return "to confirm", f"released texts look like it, and may not be it: {listed}", ""
+    looked = "" if evidence.kinds is None else ", and no text of one looks like what is known of it"
+    return "to confirm", f"no released column has such a name or type{looked}; none may hold it", ""
 
 
 @_judge.register
