@@ -63,6 +63,7 @@ def audit_in_memory(table: pa.Table, spec: AuditSpec, *, exact_sizes: bool = Fal
     Returns:
         The report. It lists all defects of the table; nothing is raised.
     """
+    table = _type_nothing(table, spec)
     kinds = {field.name: _kind(field.type) for field in table.schema}
     check = check_table(table.column_names, kinds, spec)
     models, problems = check.models, [*check.problems]
@@ -89,6 +90,20 @@ def audit_in_memory(table: pa.Table, spec: AuditSpec, *, exact_sizes: bool = Fal
         insensitive=check.describe_insensitive(spec),
         lone=count_lone(table, rows.keys, spec.shares, rows.mask) if rows.n else {},
     )
+
+
+def _type_nothing(table: pa.Table, spec: AuditSpec) -> pa.Table:
+    """The table with a type for sets, shares and pseudonyms of columns without a value, whose type
+    is then null: pandas does not know it."""
+    share = pa.struct([("node", pa.int32()), ("share", pa.float64())])
+    given = dict.fromkeys(spec.sets, pa.list_(pa.null()))
+    given |= dict.fromkeys(spec.shares, pa.list_(share))
+    given |= dict.fromkeys(spec.pseudonyms, pa.string())
+    for i, field in enumerate(table.schema):
+        if types.is_null(field.type) and field.name in given:
+            values = pa.nulls(table.num_rows, given[field.name])
+            table = table.set_column(i, field.name, values)
+    return table
 
 
 def _kind(dtype: pa.DataType) -> ColumnKind:

@@ -105,6 +105,7 @@ class Release:
     config: Config
     record: Mapping[str, Any] = field(repr=False)
     evaluation: Evaluation | None = None
+    _schema: pa.Schema = field(default_factory=lambda: pa.schema([]), repr=False)
 
     @property
     def config_yaml(self) -> str:
@@ -204,12 +205,13 @@ class Release:
     def _rows(self) -> pa.Table:
         if is_of_spark(self.table):
             raise InputError("the release is a Delta table already: release.path in its config")
-        from anonlib.local.rows import to_plain_type
+        from anonlib.local.rows import to_file_type
 
         rows = to_arrow(self.table, list_names(self.table))
         # Not in types of pandas or polars, such as categories: Spark and Delta have none.
+        known = {field.name: field.type for field in self._schema}
         return pa.table(
-            {name: to_plain_type(name, rows.column(name)) for name in rows.schema.names}
+            {n: to_file_type(n, rows.column(n), known.get(n)) for n in rows.column_names}
         )
 
     def __repr__(self) -> str:
@@ -649,7 +651,8 @@ def _release_in_memory(
     names = list_names(table)
     record["table_digest"] = digest_in_memory(to_arrow(table, names)).text
     record["table_columns"] = list(names)
-    return Release(table, report, release.losses, risk, notes, config, record, evaluation)
+    losses, types = release.losses, released.schema
+    return Release(table, report, losses, risk, notes, config, record, evaluation, types)
 
 
 def _keeps_type(column: Column) -> bool:

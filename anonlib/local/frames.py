@@ -10,6 +10,10 @@ from typing import Any
 import pyarrow as pa
 
 from anonlib.errors import InputError
+from anonlib.recode.proportional import SHARES
+
+#: Shares as pandas gives them back: it does not know how wide the numbers of nodes are.
+_WIDE_SHARES = pa.list_(pa.struct([("node", pa.int64()), ("share", pa.float64())]))
 
 
 def require_table(data: Any) -> Any:
@@ -82,13 +86,7 @@ def to_arrow(data: Any, names: Collection[str]) -> pa.Table:
         return data.select(wanted)
     if _is_of("pandas", data):
         return pa.table({name: _of_pandas(name, data[name]) for name in wanted})
-    try:
-        return pa.table(data.select(wanted))
-    except pa.ArrowException:  # its text may hold values
-        raise InputError(
-            f"data: Arrow has no type for one of the columns {', '.join(wanted)}; cast it, or "
-            "leave it out"
-        ) from None
+    return pa.table({name: _of_polars(data, name) for name in wanted})
 
 
 def to_arrow_with_index(data: Any) -> pa.Table:
@@ -192,24 +190,79 @@ def _read_stream(data: Any) -> pa.Table:
 
 
 def _of_pandas(name: str, values: Any) -> pa.Array:
+    import pandas as pd
+
+    if isinstance(values.dtype, pd.SparseDtype):
+        values = values.sparse.to_dense()
     try:
-        return pa.Array.from_pandas(values)
+        array = pa.Array.from_pandas(values)
     except (pa.ArrowException, TypeError, ValueError, OverflowError):  # may quote values
-        raise InputError(
-            f"column {name}: its values are not of one type that Arrow has; convert them (`astype`)"
-        ) from None
+        raise InputError(f"column {name}: {_explain(values)}") from None
+    return array.cast(SHARES) if array.type == _WIDE_SHARES else array
+
+
+def _explain(values: Any) -> str:
+    """Why Arrow has no type for a column of pandas, and what to do."""
+    if values.dtype.kind == "c":
+        return "has complex numbers; make two columns of them (`.real`, `.imag`)"
+    kinds = sorted({type(each).__name__ for each in values.dropna()})
+    if len(kinds) > 1:
+        return (
+            f"its values are not of one type that Arrow has, but of {', '.join(kinds)}; convert "
+            "them (`astype`)"
+        )
+    if kinds == ["int"]:
+        return "has whole numbers of more than 64 bits; make them text (`.astype(str)`)"
+    if kinds == ["str"]:
+        return (
+            "has texts that are not Unicode: half a character is missing; replace it "
+            '(`.str.encode("utf-8", "replace").str.decode("utf-8")`)'
+        )
+    return (
+        f"Arrow has no type for values of {', '.join(kinds)}; convert them, such as to text "
+        "(`.astype(str)`)"
+    )
+
+
+def _of_polars(data: Any, name: str) -> Any:
+    """A column of polars as an Arrow column."""
+    refusal = InputError(
+        f"column {name}: Arrow has no type for {data.schema[name]}; cast it, or leave it out"
+    )
+    if data.schema[name] == sys.modules["polars"].Object:  # Arrow would get addresses
+        raise refusal
+    try:
+        return pa.table(data.select(name)).column(0)
+    except pa.ArrowException:  # its text may hold values
+        raise refusal from None
 
 
 def _to_pandas(table: pa.Table) -> Any:
-    """The table in pandas. Whole numbers with missing values stay whole numbers."""
+    """The table in pandas. Whole numbers with missing values stay whole numbers, also within lists
+    and structs, which become those of Python."""
+    import pandas as pd
+
+    nested = [field.name for field in table.schema if pa.types.is_nested(field.type)]
+    flat = table.drop_columns(nested)
+    try:
+        frame = flat.to_pandas()
+    except (ValueError, OverflowError):  # Python has no dates of these years
+        dates = {pa.date32(): pd.ArrowDtype(pa.date32())}
+        frame = flat.to_pandas(types_mapper=dates.get)
+    for name, column in zip(flat.column_names, flat.columns, strict=True):
+        if pa.types.is_integer(column.type) and column.null_count:
+            frame[name] = pd.array(column.to_pylist(), pd.Int64Dtype())
+    for name in nested:
+        frame[name] = _to_objects(table.column(name))
+    return frame[table.column_names]
+
+
+def _to_objects(column: pa.ChunkedArray) -> Any:
+    """A nested column in pandas."""
     import pandas as pd
 
     try:
-        frame = table.to_pandas()
+        # Not `to_pandas`: whole numbers beside a missing one become floats there.
+        return pd.Series(column.to_pylist(), dtype=object)
     except (ValueError, OverflowError):  # Python has no dates of these years
-        dates = {pa.date32(): pd.ArrowDtype(pa.date32())}
-        frame = table.to_pandas(types_mapper=dates.get)
-    for name, column in zip(table.column_names, table.columns, strict=True):
-        if pa.types.is_integer(column.type) and column.null_count:
-            frame[name] = pd.array(column.to_pylist(), pd.Int64Dtype())
-    return frame
+        return pd.Series(column, dtype=pd.ArrowDtype(column.type))

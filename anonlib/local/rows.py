@@ -1,8 +1,8 @@
 """Reads a table in memory as a run reads its source: columns by id, one form for each value, the
 hash of each row."""
 
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -51,7 +51,10 @@ _READ_AS = {
     pa.large_binary(): pa.binary(),
     pa.binary_view(): pa.binary(),
     pa.date64(): pa.date32(),
+    pa.null(): pa.string(),  # without a value any type would do
 }
+#: The most digits of Spark's decimals.
+MOST_DIGITS = 38
 
 
 class Rows(NamedTuple):
@@ -94,15 +97,15 @@ def read_rows(table: pa.Table, names: Sequence[str], config: Config) -> Rows:
     """
     from anonlib.local.hashes import hash_rows, hash_seeded  # this imports numba
 
-    plain = {f.name: to_plain_type(f.name, table.column(f.name)) for f in table.schema}
+    plain = {f.name: _to_type(f.name, table.column(f.name), config) for f in table.schema}
     fields = [
         _field(name, plain[name].type) if name in plain else Field(name, "not read", None)
         for name in names
     ]
-    if problems := [*_find_casts(config.attributes, fields)]:
+    problems = [*_find_unread(plain), *_find_casts(config.attributes, fields)]
+    if problems:
         raise ConfigError(problems)
     schema = resolve(config, fields)
-    _require_atomic(schema)
     fold_case = config.person.fold_case
     columns = {
         c.id: _read(plain[c.name], c, schema.unit, fold_case=fold_case) for c in schema.columns
@@ -130,12 +133,51 @@ def sample_rows(rows: Rows, most: int) -> Rows:
     return Rows(table.filter(pa.array(drawn[place])).combine_chunks(), rows.schema)
 
 
+def _to_type(name: str, column: pa.ChunkedArray, config: Config) -> pa.Array:
+    """The column in a type that Spark has, where its role allows one."""
+    role = config.attributes[name].role if name in config.attributes else None
+    is_controller = name == config.partition.controller_column
+    if role in (Role.IDENTIFIER, Role.DROP) and not is_controller:
+        column = _as_identity(column, in_unit=name in config.unit)
+    return to_plain_type(name, column)
+
+
+def _as_identity(column: pa.ChunkedArray, *, in_unit: bool) -> pa.ChunkedArray:
+    """A column that is looked at and not released, as text or bytes where Spark has no type for its
+    values. What was equal stays equal, and nothing else is.
+
+    in_unit: Whether the column is of the unit, which takes no bytes: it gets their hex digits.
+    """
+    kind, at = column.type, pa.types
+    if str(kind) == "extension<arrow.uuid>":
+        return _map_to_text(column, str)
+    if isinstance(kind, pa.BaseExtensionType):
+        storage = kind.storage_type
+        column = pa.chunked_array([chunk.storage for chunk in column.chunks], storage)
+        return _as_identity(column, in_unit=in_unit)
+    if at.is_fixed_size_binary(kind) and not at.is_decimal(kind):
+        return _map_to_text(column, bytes.hex) if in_unit else column.cast(pa.binary())
+    wide = at.is_decimal(kind) and kind.precision > MOST_DIGITS
+    if at.is_uint64(kind):
+        wide = (pc.max(column).as_py() or 0) >= 2**63
+    return column.cast(pa.string()) if wide else column
+
+
+def _map_to_text(column: pa.ChunkedArray, spell: Callable[[Any], str]) -> pa.ChunkedArray:
+    """The texts of the values; null stays null."""
+    texts = [None if each is None else spell(each) for each in column.to_pylist()]
+    return pa.chunked_array([pa.array(texts, pa.string())])
+
+
 def to_plain_type(name: str, column: pa.ChunkedArray) -> pa.Array:
     """The column in a type that Spark has. Times are in microseconds, and in UTC if they have a
     zone, as in Spark.
 
     Raises InputError if there is none for its values.
     """
+    if pa.types.is_run_end_encoded(column.type):
+        decoded = [pc.run_end_decode(chunk) for chunk in column.chunks]
+        column = pa.chunked_array(decoded, column.type.value_type)
     chunks = column.chunks or [pa.array([], column.type)]
     if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
         try:
@@ -152,6 +194,36 @@ def to_plain_type(name: str, column: pa.ChunkedArray) -> pa.Array:
         raise InputError(
             f"column {name}: has values of type {column.type} that Spark has no type for; cast it"
         ) from None
+
+
+def to_file_type(name: str, column: pa.ChunkedArray, known: pa.DataType) -> pa.ChunkedArray:
+    """A released column as files have it: in a type that Spark has, also within lists and structs.
+
+    known: The type of the release. It counts where no value tells one, as in a column of pandas
+        without a value.
+    """
+    if not (pa.types.is_nested(column.type) or pa.types.is_null(column.type)):
+        return pa.chunked_array([to_plain_type(name, column)])
+    return column.cast(_complete_type(column.type, known))
+
+
+def _complete_type(kind: pa.DataType, known: pa.DataType | None) -> pa.DataType:
+    """A type with its parts in types that Spark has; that of `known` where it is null."""
+    at = pa.types
+    if at.is_null(kind):
+        return kind if known is None else known
+    if at.is_struct(kind):
+        parts = known if known is not None and at.is_struct(known) else pa.struct([])
+        types = {field.name: field.type for field in parts.fields}
+        return pa.struct([(f.name, _complete_type(f.type, types.get(f.name))) for f in kind.fields])
+    if _is_list(kind):
+        element = known.value_type if known is not None and _is_list(known) else None
+        return pa.list_(pa.field("element", _complete_type(kind.value_type, element)))
+    return _READ_AS.get(kind, kind)
+
+
+def _is_list(kind: pa.DataType) -> bool:
+    return pa.types.is_nested(kind) and not (pa.types.is_struct(kind) or pa.types.is_map(kind))
 
 
 def _cast(values: pa.Array) -> pa.Array:
@@ -198,19 +270,28 @@ def _find_casts(attributes: dict[str, Attribute], fields: list[Field]) -> Iterat
             )
 
 
-def _require_atomic(schema: Schema) -> None:
-    """Raises ConfigError for columns of types whose rows can't be hashed here."""
-    nested = [c for c in schema.columns if pa.types.is_nested(c.type)]
-    if nested:
-        raise ConfigError(
-            [
-                Problem(
-                    f"column {column.name}",
-                    f"type {column.source_type} is not supported in memory, only in Spark; give it "
-                    "`role: drop`",
-                )
-                for column in nested
-            ]
+def _find_unread(columns: Mapping[str, pa.Array]) -> Iterator[Problem]:
+    """The columns of types that nothing in memory can read, and what helps."""
+    at = pa.types
+    for name, column in columns.items():
+        kind = column.type
+        if at.is_union(kind):
+            how = "; make a column of each of its types, or text"
+        elif at.is_nested(kind):
+            how = " in memory, only in Spark; make columns of its parts"
+        elif at.is_duration(kind):
+            how = "; make it a number (in pandas `.dt.total_seconds()`)"
+        elif at.is_time(kind):
+            how = "; make it text (in pandas `.astype(str)`), or a number of seconds"
+        elif str(kind).startswith("extension<pandas.period"):
+            how = "; make it a time (in pandas `.dt.to_timestamp()`)"
+        elif isinstance(kind, pa.BaseExtensionType):
+            how = "; make it text (in pandas `.astype(str)`)"
+        else:
+            continue
+        yield Problem(
+            f"column {name}",
+            f"type {name_type(kind)} is not supported{how}, or give it `role: drop`",
         )
 
 

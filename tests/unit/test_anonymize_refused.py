@@ -115,7 +115,9 @@ class TestWhatIsRefused:
 
     def test_columns_that_can_not_be_used_are_to_be_left_out(self) -> None:
         data = people().assign(parts=[[1]] * len(people()))
-        with pytest.raises(ConfigError, match=r"in memory, only in Spark; leave it out$"):
+        with pytest.raises(
+            ConfigError, match=r"in memory, only in Spark; make .*, or leave it out$"
+        ):
             released(data, insensitive=["parts"])
 
     def test_a_category_of_texts_is_text(self) -> None:
