@@ -258,6 +258,8 @@ def _decode(array: pa.DictionaryArray) -> pa.Array:
 def _plain(array: pa.Array) -> pa.Array:
     """The array in a type that Arrow can sort."""
     dtype = array.type
+    if types.is_decimal32(dtype) or types.is_decimal64(dtype):
+        return array.cast(pa.decimal128(dtype.precision, dtype.scale))
     if types.is_float16(dtype):
         return array.cast(pa.float32())
     if types.is_date64(dtype):

@@ -90,7 +90,7 @@ def audit_parts(
     counts = tally(views, models)
     n_rows = counts[0].n_rows
     if n_rows and check.insensitive:
-        problems += _insensitive_problems(view, check.k)
+        problems += _insensitive_problems(view, check.insensitive, check.k)
     joint = _joint_verdicts(views, spec, models) if n_rows else [[] for _ in views]
     reports = [
         AuditReport(
@@ -131,7 +131,7 @@ def _joint_verdicts(
     return verdicts
 
 
-def _insensitive_problems(view: View, k: int) -> list[Problem]:
+def _insensitive_problems(view: View, insensitive: Sequence[str], k: int) -> list[Problem]:
     """Problems if combinations of insensitive columns belong to fewer than k persons. The columns
     are checked alone, and together with the quasi-identifiers."""
     from anonlib.auditing.count import count_rare
@@ -142,5 +142,5 @@ def _insensitive_problems(view: View, k: int) -> list[Problem]:
         (view.keys + view.insensitive, INSENSITIVE_WITHIN),
     ]:
         n_rare, n_all = count_rare(view, keys, k)
-        problems += rare_problems(text, n_rare, n_all, k)
+        problems += rare_problems(text, insensitive, n_rare, n_all, k)
     return problems

@@ -79,7 +79,7 @@ def audit_in_memory(table: pa.Table, spec: AuditSpec, *, exact_sizes: bool = Fal
     if rows.n:
         verdicts += _joint_verdicts(rows, spec, models)
     if rows.n and check.insensitive:
-        problems += _rare_combinations(rows, check.k)
+        problems += _rare_combinations(rows, check.insensitive, check.k)
     sizes = _count_sizes(counts.n_rows, exact=exact_sizes) if rows.n else Counter[int]()
     return AuditReport(
         n_rows=rows.n,
@@ -313,7 +313,7 @@ def _count_sizes(n_rows: Ints, *, exact: bool = False) -> Counter[int]:
     return found if exact else round_sizes(found)
 
 
-def _rare_combinations(rows: _Rows, k: int) -> list[Problem]:
+def _rare_combinations(rows: _Rows, insensitive: Sequence[str], k: int) -> list[Problem]:
     """Problems if combinations of insensitive columns belong to fewer than k persons. The columns
     are checked alone, and together with the quasi-identifiers."""
     problems = []
@@ -322,7 +322,7 @@ def _rare_combinations(rows: _Rows, k: int) -> list[Problem]:
         ((rows.keys, *rows.insensitive), INSENSITIVE_WITHIN),
     ]:
         n = _count_persons(combine(keys, rows.n), rows.token)
-        problems += rare_problems(text, int((n < k).sum()), len(n), k)
+        problems += rare_problems(text, insensitive, int((n < k).sum()), len(n), k)
     return problems
 
 

@@ -118,11 +118,14 @@ def insensitive_state(spec: AuditSpec, *, checked: bool) -> Insensitive:
     return "checked" if checked else "not checked"
 
 
-def rare_problems(text: str, n_rare: int, n_all: int, k: int) -> list[Problem]:
+def rare_problems(
+    text: str, insensitive: Sequence[str], n_rare: int, n_all: int, k: int
+) -> list[Problem]:
     """The problem with rare combinations of the columns that `text` names; none if there are none.
 
     Args:
         text: Names the columns.
+        insensitive: The insensitive columns.
         n_rare: The combinations of fewer than k persons.
         n_all: All combinations.
         k: The least persons of a combination.
@@ -130,7 +133,8 @@ def rare_problems(text: str, n_rare: int, n_all: int, k: int) -> list[Problem]:
     if not n_rare:
         return []
     found = f"{n_rare} of {n_all} combinations of {text} belong to fewer than k={k} persons"
-    advice = "drop or coarsen columns, or set acknowledge_unique: true"
+    names = ", ".join(insensitive)
+    advice = f"drop or coarsen {names}, or accept it: name them under privacy.acknowledge_unique"
     return [Problem("insensitive", f"{found}; {advice}")]
 
 

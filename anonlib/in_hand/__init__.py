@@ -585,7 +585,7 @@ def _read(
     data: Any, config: GivenConfig | None, arguments: Arguments
 ) -> tuple[Config, tuple[str, ...], "Rows"]:
     """The config of a call, notes on what was guessed, and the rows of a table in memory."""
-    from anonlib.local.rows import list_needed, read_rows
+    from anonlib.local.rows import list_needed, note_cut_times, read_rows
 
     arguments.require_kinds()
     notes: tuple[str, ...] = ()
@@ -607,9 +607,10 @@ def _read(
         raise ConfigError(problems)
     if index:
         notes = (*notes, "the index is left out: `reset_index()` makes it a column")
-    rows = read_rows(to_arrow(data, list_needed(chosen)), list_names(data), chosen)
+    table = to_arrow(data, list_needed(chosen))
+    rows = read_rows(table, list_names(data), chosen)
     require_policy(chosen, rows.schema)
-    return chosen, notes, rows
+    return chosen, (*notes, *note_cut_times(table, rows.schema)), rows
 
 
 def _release_in_memory(

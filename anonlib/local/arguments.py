@@ -160,6 +160,8 @@ KINDS: dict[str, tuple[Any, str]] = {
 }
 
 
+#: A list of columns of the section privacy, as a text has it.
+_LISTED = re.compile(r"`(acknowledge_unique): \[([^\]]*)\]`")
 #: Fields of the config -> the arguments that stand for them. The first match counts.
 _NAMED = (
     (r"attributes\.(.+)\.(scale|order)", r"scales (column \1)"),
@@ -185,8 +187,15 @@ def _rename(problems: Sequence[Problem], arguments: Arguments) -> list[Problem]:
     models = "models" in (arguments.sections.get("privacy") or {})
     # Columns that no argument names are left out.
     texts = [p.text.replace("give it `role: drop`", "leave it out") for p in problems]
+    texts = [_LISTED.sub(_spell_list, text) for text in texts]
     places = [_name_argument(p.where, models=models) for p in problems]
     return [*map(Problem, places, texts)]
+
+
+def _spell_list(found: re.Match[str]) -> str:
+    """A list of columns in the section privacy, as the argument for it."""
+    names = ", ".join(f'"{name}"' for name in found[2].split(", "))
+    return f'`privacy={{"{found[1]}": [{names}]}}`'
 
 
 def _name_argument(where: str, *, models: bool) -> str:
@@ -317,8 +326,11 @@ def _find_problems(table: pa.Table, names: Sequence[str], arguments: Arguments) 
             'identifies a person), or name the columns that do, such as unit=["patient_id"]'
         )
     for name, roles in arguments.roles.items():
-        if len(roles) > 1:
-            yield f"column {name}: has {len(roles)} roles ({', '.join(roles)}); give it one"
+        different = [*dict.fromkeys(roles)]
+        if len(different) > 1:
+            yield f"column {name}: has {len(different)} roles ({', '.join(different)}); give it one"
+        elif len(roles) > 1:
+            yield f"column {name}: is named {len(roles)} times as {roles[0]}; name it once"
     scales = arguments.scales or {}
     named = [*arguments.roles, *arguments.persons, *scales, *(arguments.hierarchies or {})]
     for name in dict.fromkeys(named):

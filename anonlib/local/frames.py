@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from anonlib.errors import InputError
 from anonlib.recode.proportional import SHARES
@@ -113,10 +114,16 @@ def is_of_spark(data: Any) -> bool:
 
 def like(table: pa.Table, data: Any, names: Collection[str] = ()) -> Any:
     """An Arrow table as a table of the type of `data`: of pandas or polars; else an Arrow table.
+    Times within lists and structs get the zone of their column.
 
     names: Columns that get the type that they have in `data`, if all their values fit. Categories
         that no row has are left out: they are values of rows that are not released.
     """
+    for i, field in enumerate(table.schema):
+        zone = _find_zone(data, field.name) if pa.types.is_nested(field.type) else None
+        if zone is not None:
+            column = table.column(i).cast(_set_zone(field.type, zone))
+            table = table.set_column(i, field.name, column)
     if _is_of("pandas", data):
         frame = _to_pandas(table)
         for name in names:
@@ -126,7 +133,60 @@ def like(table: pa.Table, data: Any, names: Collection[str] = ()) -> Any:
         frame = sys.modules["polars"].from_arrow(table)
         cast = [_cast_in_polars(frame[name], data.schema[name]) for name in names]
         return frame.with_columns(cast)
+    for name in names:
+        column = _cast_in_arrow(table.column(name), data.column(name))
+        table = table.set_column(table.column_names.index(name), name, column)
     return table
+
+
+def _find_zone(data: Any, name: str) -> str | None:
+    """The time zone of a column, if all of it has one."""
+    if isinstance(data, pa.Table):
+        return getattr(data.schema.field(name).type, "tz", None)
+    if _is_of("polars", data):
+        return getattr(data.schema[name], "time_zone", None)
+    zone = getattr(data[name].dtype, "tz", None)
+    return None if zone is None else str(zone)
+
+
+def _set_zone(kind: pa.DataType, zone: str) -> pa.DataType:
+    """The type with this zone of its times."""
+    at = pa.types
+    if at.is_struct(kind):
+        return pa.struct([(field.name, _set_zone(field.type, zone)) for field in kind.fields])
+    if at.is_list(kind):
+        return pa.list_(kind.value_field.with_type(_set_zone(kind.value_type, zone)))
+    return pa.timestamp(kind.unit, zone) if at.is_timestamp(kind) else kind
+
+
+def _cast_in_arrow(column: pa.ChunkedArray, given: pa.ChunkedArray) -> pa.ChunkedArray:
+    """A column of Arrow in the type of a given one; as it is if its values are others then."""
+    kind = given.type
+    if column.type == kind:
+        return column
+    try:
+        if pa.types.is_dictionary(kind):
+            return _encode_in_arrow(column, given)
+        cast = column.cast(kind)
+        return cast if cast.cast(column.type).equals(column) else column
+    except pa.ArrowException:
+        return column
+
+
+def _encode_in_arrow(column: pa.ChunkedArray, given: pa.ChunkedArray) -> pa.ChunkedArray:
+    """A column of Arrow by the categories of a given one, as far as a row has them: in their order
+    if they are ordered, else sorted, since perhaps they stand in the order of the source's rows."""
+    kind = given.type
+    plain = column.combine_chunks().cast(kind.value_type)
+    there = plain.unique().drop_null()
+    if kind.ordered and given.num_chunks:
+        categories = given.unify_dictionaries().chunk(0).dictionary
+        there = categories.filter(pc.is_in(categories, value_set=there))
+    else:
+        there = there.take(pc.sort_indices(there))
+    indices = pc.index_in(plain, value_set=there).cast(kind.index_type)
+    coded = pa.DictionaryArray.from_arrays(indices, there, ordered=kind.ordered)
+    return pa.chunked_array([coded], kind)
 
 
 def _cast_in_pandas(column: Any, dtype: Any, values: pa.ChunkedArray) -> Any:

@@ -142,7 +142,7 @@ def refuse_rare(columns: Sequence[Column], n_rare: int, k: int) -> Problem:
     return Problem(
         "privacy.acknowledge_unique",
         f"{n_rare} combinations of the insensitive columns ({names}) are rarer than "
-        f"k = {k}; give them other roles, or list them here",
+        f"k = {k}; give them other roles, or accept it: `acknowledge_unique: [{names}]`",
     )
 
 

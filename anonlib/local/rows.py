@@ -219,7 +219,20 @@ def _complete_type(kind: pa.DataType, known: pa.DataType | None) -> pa.DataType:
     if _is_list(kind):
         element = known.value_type if known is not None and _is_list(known) else None
         return pa.list_(pa.field("element", _complete_type(kind.value_type, element)))
+    if at.is_timestamp(kind):
+        return pa.timestamp("us", None if kind.tz is None else "UTC")
     return _READ_AS.get(kind, kind)
+
+
+def note_cut_times(table: pa.Table, schema: Schema) -> Iterator[str]:
+    """Notes on released times of a table that are finer than Spark's."""
+    for column in schema.released:
+        kind = table.schema.field(column.name).type
+        if not pa.types.is_timestamp(kind) or kind.unit != "ns":
+            continue
+        moments = table.column(column.name).cast(pa.int64()).drop_null().to_numpy()
+        if (moments % 1000).any():
+            yield f"column {column.name}: nanoseconds are cut to microseconds, as Spark has them"
 
 
 def _is_list(kind: pa.DataType) -> bool:

@@ -26,6 +26,7 @@ class TestWhatIsRefused:
             ({"one_row_per_person": None}, "one_row_per_person: say that"),
             ({"quasi_identifiers": ["aeg"]}, "column aeg: not in the table; did you mean age"),
             ({"sensitive": ["age"]}, "column age: has 2 roles"),
+            ({"sensitive": ["illness"] * 2}, "illness: is named 2 times as sensitive; name it onc"),
             ({"scales": {"illness": "nominal"}}, "illness is no quasi-identifier"),
             ({"scales": {"city": "ordinal"}}, "column city is text, whose order is not known"),
             ({"scales": {"city": "continuous"}}, r"city is text, .* convert it .*pd.to_numeric"),
@@ -112,6 +113,14 @@ class TestWhatIsRefused:
         for names in (np.array([["age", "city"]]), {"age": "city"}, np.array([1, 2])):
             with pytest.raises(InputError, match=r"^quasi_identifiers: "):
                 released(people(), quasi_identifiers=names)
+
+    def test_rare_values_are_accepted_by_an_argument(self) -> None:
+        said = r'are rarer than k = 5; .* accept it: `privacy=\{"acknowledge_unique": \["born"\]\}`'
+        with pytest.raises(InfeasibleError, match=said):
+            released(people(), insensitive=["born"])
+        data = people().assign(flag=[i % 3 for i in range(400)])
+        with pytest.raises(AuditError, match="drop or coarsen flag, or accept it: name them under"):
+            released(data, insensitive=["flag"])
 
     def test_columns_that_can_not_be_used_are_to_be_left_out(self) -> None:
         data = people().assign(parts=[[1]] * len(people()))

@@ -248,3 +248,85 @@ def test_columns_of_polars_are_named(kind: Any) -> None:
     data = pl.from_pandas(people(0)).with_columns(x.alias("x"))
     with pytest.raises(InputError, match=f"^column x: Arrow has no type for {kind.__name__}; cast"):
         released(data, quasi_identifiers=["age"], identifiers=["x"])
+
+
+# --- types that come back
+
+NUMBERS = pa.array([i % 7 for i in range(N)], pa.int64())
+LETTERS = pa.array(["xyz"[i % 3] for i in range(N)])
+OWN = {
+    "dictionary": LETTERS.dictionary_encode(),
+    "numbers in a dictionary": NUMBERS.dictionary_encode(),
+    "large": LETTERS.cast(pa.large_string()),
+    "view": LETTERS.cast(pa.string_view()),
+    "decimal": pa.array([Decimal(i % 7) for i in range(N)], pa.decimal32(7, 2)),
+    "date64": NUMBERS.cast(pa.int32()).cast(pa.date32()).cast(pa.date64()),
+    "seconds": NUMBERS.cast(pa.timestamp("s")),
+    "zone": NUMBERS.cast(pa.timestamp("us", "Europe/Berlin")),
+    "unsigned": NUMBERS.cast(pa.uint64()),
+    "half": NUMBERS.cast(pa.float32()).cast(pa.float16()),
+}
+
+
+@pytest.mark.parametrize("kind", OWN)
+def test_types_of_arrow_come_back(kind: str, tmp_path: Path) -> None:
+    column = OWN[kind]
+    found = released(with_x(column), quasi_identifiers=["age"], sensitive=["x"])
+    assert found.table.schema.field("x").type == column.type
+    assert sorted(found.table.column("x").to_pylist()) == sorted(column.to_pylist())
+    assert anonlib.audit(found.table, found.config).passed
+    found.to_parquet(tmp_path / "t.parquet")
+    found.certificate(tmp_path / "t.html")
+    for table in (found.table, tmp_path / "t.parquet"):
+        states = {line.state for line in anonlib.verify(tmp_path / "t.html", table)}
+        assert "contradicted" not in states
+    kept = pq.read_schema(tmp_path / "t.parquet").field("x").type
+    assert not pa.types.is_dictionary(kept)
+
+
+def test_categories_of_arrow() -> None:
+    """Those that no released row has are not released, and tell nothing of the order of rows."""
+    indices = pa.array([2, 1] * (N // 2), pa.int8())
+    names = pa.array(["no", "b", "a", "none"])
+    for ordered, there in ((True, ["b", "a"]), (False, ["a", "b"])):
+        coded = pa.DictionaryArray.from_arrays(indices, names, ordered=ordered)
+        found = released(with_x(coded), quasi_identifiers=["age"], sensitive=["x"]).table
+        assert found.schema.field("x").type == coded.type
+        assert found.column("x").chunk(0).dictionary.to_pylist() == there
+
+
+@pytest.mark.parametrize("recoder", ["interval", "set"])
+@pytest.mark.parametrize("library", ["pandas", "polars", "arrow"])
+def test_times_within_values_have_the_zone_of_their_column(
+    recoder: str, library: str, tmp_path: Path
+) -> None:
+    days = pd.Series(pd.date_range("2024-01-01", periods=N, freq="D", tz="Asia/Tokyo"))
+    frame = people(days.dt.as_unit("us"))
+    data: Any = frame
+    if library != "pandas":
+        data = pa.Table.from_pandas(frame, preserve_index=False)
+        data = pl.from_arrow(data) if library == "polars" else data
+    scales = {"x": "nominal" if recoder == "set" else "continuous"}
+    found = released(data, recoder, scales=scales)
+    table = found.table
+    first = table.column("x")[0].as_py() if library == "arrow" else table["x"][0]
+    time = first[0] if recoder == "set" else first["lower"]
+    assert time.utcoffset().total_seconds() == 9 * 3600
+    assert time.hour == 0
+    found.to_parquet(tmp_path / "t.parquet")
+    found.certificate(tmp_path / "t.html")
+    kind = pq.read_schema(tmp_path / "t.parquet").field("x").type
+    part = kind.value_type if recoder == "set" else kind.field(0).type
+    assert part == pa.timestamp("us", "UTC")
+    for each in (table, tmp_path / "t.parquet"):
+        assert anonlib.audit(each, found.config).passed
+        states = {line.state for line in anonlib.verify(tmp_path / "t.html", each)}
+        assert "contradicted" not in states
+
+
+def test_cut_times_are_told() -> None:
+    times = pd.Timestamp("2020-01-01") + pd.to_timedelta([i % 2 * 7 for i in range(N)], "ns")
+    found = released(people(times), quasi_identifiers=["age"], insensitive=["x"], k=2)
+    assert "column x: nanoseconds are cut to microseconds, as Spark has them" in found.notes
+    found = released(people(times.floor("us")), quasi_identifiers=["age"], insensitive=["x"])
+    assert not [note for note in found.notes if "nanoseconds" in note]

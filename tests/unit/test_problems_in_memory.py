@@ -327,7 +327,7 @@ class TestRareCombinations:
         rows = frame()
         rows.loc[:2, "note"] = "c"
         text = "1 combinations of the insensitive columns (note) are rarer than k = 4; give them "
-        text += "other roles, or list them here"
+        text += "other roles, or accept it: `acknowledge_unique: [note]`"
         assert found(rows) == [Problem("privacy.acknowledge_unique", text)]
         assert found(rows, privacy={"acknowledge_unique": ["note"]}) == []
         assert found(rows, privacy={"acknowledge_unique": True}) == []
