@@ -131,9 +131,7 @@ class ReleaseResult:
             n_suppressed=figures["n_rows_in"] - audit.n_rows,
             audit=audit,
             evaluation=evaluation,
-            policy=judge_rules(
-                config, schema, smallest, uncounted=smallest is None, kinds=kinds
-            ),
+            policy=judge_rules(config, schema, smallest, uncounted=smallest is None, kinds=kinds),
             **figures,
         )
 
