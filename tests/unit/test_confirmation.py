@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -211,18 +212,39 @@ def test_what_the_manifest_has(made: tuple[pa.Table, dict[str, Any]]) -> None:
     for persons in ("counted by unit", "one row per person: checked"):
         other = {**manifest, "persons": persons}
         assert tell_states(table, facts, other)["persons"] == "contradicted"
-    several = seal_record(json.dumps({**record, "persons_return": True}))
-    for certificate, persons_return in ((facts, True), (several, False)):
-        other = {**manifest, "persons_return": persons_return}
-        assert tell_states(table, certificate, other)["persons"] == "contradicted"
-    own = {**manifest, "persons_return": True}
-    assert tell_states(table, several, own)["persons"] == "confirmed"
     states = tell_states(table, facts, {**manifest, "losses": 1, "rows_suppressed": None})
     assert (states["run"], states["persons"]) == ("confirmed", "confirmed")
     assert states["rows suppressed"] == states["loss ncp"] == "unsaid"
     earlier = {**manifest, "run_id": "another", "rows_suppressed": "7"}
     states = tell_states(table, facts, earlier)
     assert (states["run"], states["rows suppressed"]) == ("contradicted", "unsaid")
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "in_manifest"),
+    [
+        ("declared", "one row per person, declared", "one row per person: declared, not checked"),
+        ("checked", "one row per person: id", "one row per person: checked"),
+        ("unit", "unit of 1 column: id", "counted by unit"),
+    ],
+)
+def test_persons_who_may_be_in_several_batches(
+    made: tuple[pa.Table, dict[str, Any]], kind: str, text: str, in_manifest: str
+) -> None:
+    """The certificate says so if the manifest does."""
+    table, record = made
+    record = {
+        **record,
+        "settings": {**record["settings"], "persons": text},
+        "specs": {**record["specs"], "persons": {"kind": kind, "columns": ["id"]}},
+    }
+    manifest = {**make_manifest(record), "persons": in_manifest}
+    for told, known in product((False, True), repeat=2):
+        facts = seal_record(json.dumps({**record, "persons_return": told}))
+        found = tell_states(table, facts, {**manifest, "persons_return": known})["persons"]
+        # The manifest has no names of columns: it can't confirm them.
+        agreed = "confirmed" if kind == "declared" else "unsaid"
+        assert found == (agreed if told == known else "contradicted"), (told, known)
 
 
 @pytest.mark.parametrize(
