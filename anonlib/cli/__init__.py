@@ -100,7 +100,7 @@ def _release(args: argparse.Namespace) -> int:
 
     with progress_of(args) as progress:
         result = pipeline.release(config, progress)
-    if args.json:
+    if args.format == "json":
         print_json(result.to_dict())
     else:
         from anonlib.cli.show import print_release
@@ -138,7 +138,7 @@ def _evaluate(args: argparse.Namespace) -> int:
 
     with progress_of(args) as progress:
         result = pipeline.evaluate_delta(config, progress, trial=args.trial)
-    if args.json:
+    if args.format == "json":
         print_json(result.to_dict())
     else:
         from anonlib.cli.show import print_evaluation
@@ -154,7 +154,7 @@ def _check(args: argparse.Namespace) -> int:
 
     with progress_of(args) as progress:
         result = pipeline.check(config, progress)
-    if args.json:
+    if args.format == "json":
         print_json(asdict(result))
     else:
         from anonlib.cli.show import print_check
@@ -177,7 +177,7 @@ def _sweep(args: argparse.Namespace) -> int:
 
     with progress_of(args) as progress:
         result = pipeline.sweep(sweep, progress, retry=args.retry)
-    if args.json:
+    if args.format == "json":
         print_json(result.to_dict())
     else:
         from anonlib.cli.show.sweep_table import print_sweep
@@ -205,7 +205,7 @@ def _plugins(args: argparse.Namespace) -> int:
     family = LISTED[args.verb]
     one = None if args.name is None else describe_plugin(family, args.name)
     listings = list_plugins(family) if one is None else (one,)
-    if args.json:
+    if args.format == "json":
         print_json([asdict(listing) for listing in listings])
         return 0
     from anonlib.cli.show import print_listing, print_listings

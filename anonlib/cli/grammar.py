@@ -126,19 +126,15 @@ def add_overrides(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_json(parser: argparse.ArgumentParser) -> None:
-    """Adds the flag `--json`: the result as JSON on stdout."""
-    parser.add_argument("--json", action="store_true", help="the result as JSON on stdout")
-
-
-def add_formats(parser: argparse.ArgumentParser) -> None:
+def add_formats(parser: argparse.ArgumentParser, *, junit: bool = False) -> None:
     """Adds the flag `--format`: the result as text, JSON or JUnit's XML on stdout."""
     given = parser.add_mutually_exclusive_group()
+    xml = "; junit: XML for CI, a test for each verdict" if junit else ""
     given.add_argument(
         "--format",
-        choices=("text", "json", "junit"),
+        choices=("text", "json", "junit") if junit else ("text", "json"),
         default="text",
-        help=f"the result on stdout; junit: XML for CI, a test for each verdict {SHOWN}",
+        help=f"the result on stdout{xml} {SHOWN}",
     )
     given.add_argument(
         "--json", dest="format", action="store_const", const="json", help="as --format json"

@@ -154,14 +154,14 @@ def _check(args: argparse.Namespace) -> int:
     if args.conf is not None or args.column is not None:
         (values, counts), tokens = _columns(args, args.column)
         result = coverage(hierarchy, values, counts, tokens)
-    if args.json:
+    if args.format == "json":
         print_json(_figures(hierarchy, result))
     else:
         from anonlib.cli.show.hierarchy_tree import print_coverage
 
         print_coverage(hierarchy, args.file, result)
     if result is not None and result.n_lacking_values:
-        if args.debug and sys.stdout.isatty() and not args.json:
+        if args.debug and sys.stdout.isatty() and args.format != "json":
             _print_values(result.lacking)
         raise InputError(
             f"hierarchy {args.file}: lacks {result.n_lacking_values:,} of the {result.n_values:,} "

@@ -8,7 +8,7 @@ from anonlib.cli.grammar import (
     SHOWN,
     Parser,
     add_conf,
-    add_json,
+    add_formats,
     add_overrides,
     add_verb,
     whole_number,
@@ -248,4 +248,4 @@ def _check(actions: Any) -> None:
     parser.add_argument("file", metavar="FILE", help="CSV or YAML")
     add_conf(parser, "--conf")
     parser.add_argument("--column", metavar="NAME", help="with --conf: the column")
-    add_json(parser)
+    add_formats(parser)

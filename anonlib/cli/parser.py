@@ -10,7 +10,6 @@ from anonlib.cli.grammar import (
     Parser,
     add_conf,
     add_formats,
-    add_json,
     add_overrides,
     add_verb,
     dedent_help,
@@ -130,7 +129,7 @@ def _release(verbs: Any) -> None:
         metavar="ID",
         help="the run's name; one that is committed is not run again (default: a new one)",
     )
-    add_json(parser)
+    add_formats(parser)
     _add_environment(parser, _MIN_K, _REQUIRE, _RUNS, _EVENTS)
 
 
@@ -154,7 +153,7 @@ def _evaluate(verbs: Any) -> None:
     parser.add_argument(
         "--trial", action="store_true", help="make, audit and measure a release; publish nothing"
     )
-    add_json(parser)
+    add_formats(parser)
     _add_environment(parser, _MIN_K, _RUNS, _EVENTS)
 
 
@@ -183,7 +182,7 @@ def _audit(verbs: Any) -> None:
         metavar="N",
         help="the table's version (default: the latest)",
     )
-    add_formats(parser)
+    add_formats(parser, junit=True)
     _add_environment(parser, _MIN_K)
 
 
@@ -204,7 +203,7 @@ def _check(verbs: Any) -> None:
         """,
     )
     add_conf(parser, "conf")
-    add_json(parser)
+    add_formats(parser)
     _add_environment(parser, _MIN_K, _REQUIRE)
 
 
@@ -233,7 +232,8 @@ def _suggest(verbs: Any) -> None:
     add_overrides(parser)
     _add_attempts(parser)
     parser.add_argument("--page", metavar="FILE", help="a file for the page, private")
-    add_json(parser)
+    # Here --format is that of the table.
+    parser.add_argument("--json", action="store_true", help="the result as JSON on stdout")
     _add_source(parser.add_argument_group("of a table"), "TABLE.yaml in the working directory")
     _add_environment(parser, _MIN_K)
 
@@ -295,7 +295,7 @@ def _sweep(verbs: Any) -> None:
     parser.add_argument("conf", metavar="SWEEP", help="the sweep, a YAML file")
     add_overrides(parser)
     parser.add_argument("--retry", action="store_true", help="try points that failed again")
-    add_json(parser)
+    add_formats(parser)
     _add_environment(parser, _MIN_K)
 
 
@@ -389,7 +389,7 @@ def _plugins(verbs: Any) -> None:
             """,
         )
         parser.add_argument("name", nargs="?", metavar="NAME", help="describe only this one")
-        add_json(parser)
+        add_formats(parser)
 
 
 def _generate(verbs: Any) -> None:
@@ -513,7 +513,7 @@ def _verify(verbs: Any) -> None:
         help="the table's version (default: the latest)",
     )
     parser.add_argument("--record", metavar="FILE", help="the run's private record")
-    add_formats(parser)
+    add_formats(parser, junit=True)
 
 
 def _runs(verbs: Any) -> None:
@@ -548,7 +548,7 @@ def _runs(verbs: Any) -> None:
         help="list the runs that released a person, by the config's ledger: a JSON object with "
         "the person's identifying columns as in the source; - reads it from stdin",
     )
-    add_json(parser)
+    add_formats(parser)
     _add_environment(parser, _RUNS)
 
 

@@ -36,7 +36,7 @@ def run_runs(args: argparse.Namespace) -> int:
     with progress_of(args) as progress, progress.stage("look"):
         place = args.place if config is None else runs_path(config.runs_path, config.release.path)
         runs = past_runs(place, args.since, args.target)
-    if args.json:
+    if args.format == "json":
         print_json(runs)
     else:
         from anonlib.cli.show.run_list import print_runs
@@ -57,7 +57,7 @@ def _person(args: argparse.Namespace, config: "Config | None") -> None:
 
     with progress_of(args) as progress, progress.stage("look"):
         found = runs_of_person(config, person)
-    if args.json:
+    if args.format == "json":
         print_json(found)
     else:
         from anonlib.cli.show.run_list import print_person

@@ -118,6 +118,26 @@ class TestGrammar:
             if action.default not in (None, False, "", [], argparse.SUPPRESS, "==SUPPRESS=="):
                 assert "default" in action.help or action.dest == "log_format", action.dest
 
+    def test_results_as_json(self) -> None:
+        """By both flags, except of `suggest`: there --format is that of the table."""
+        verbs: list[tuple[list[str], Any]] = [([], make_parser("1"))]
+        found = {}
+        for name, parser in verbs:
+            for each in parser._actions:
+                if isinstance(each.choices, dict):
+                    verbs += [([*name, verb], one) for verb, one in each.choices.items()]
+                elif "--json" in each.option_strings:
+                    found[" ".join(name)] = parser
+        assert {"release", "runs", "check", "audit", "kernels", "hierarchy check"} <= {*found}
+        del found["suggest"]
+        for name, parser in found.items():
+            places = [each for each in parser._actions if not each.option_strings]
+            needed = ["--conf", "c"] if name == "audit" else []
+            given = [*(["x"] * len(places)), *needed]
+            for flags in (["--json"], ["--format", "json"]):
+                assert parser.parse_args([*given, *flags]).format == "json", name
+            assert parser.parse_args(given).format == "text", name
+
     @pytest.mark.parametrize(
         ("argv", "text"),
         [
