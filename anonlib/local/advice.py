@@ -26,6 +26,7 @@ def advise(profiles: Iterable[ColumnProfile]) -> Iterator[str]:
             names = ", ".join(f"`{token}`" for token in column.tokens)
             mean, them = ("means", "it") if len(column.tokens) == 1 else ("mean", "them")
             yield f"{where}: if {names} {mean} missing, make {them} null"
+        yield from _ask_of_far(column)
 
 
 def note_times(schema: Schema, sample: pa.Table) -> Iterator[str]:
@@ -56,6 +57,14 @@ def advise_unchanged(profiles: Iterable[ColumnProfile]) -> Iterator[str]:
                 f"column {column.name}: {guess.why}; it is published as it is: if it is an "
                 "identifier, name it in `identifiers`"
             )
+        yield from _ask_of_far(column)
+
+
+def _ask_of_far(column: ColumnProfile) -> Iterator[str]:
+    """A note on numbers of a list that are far from all others of a column."""
+    if column.far:
+        numbers = " or ".join(column.far)
+        yield f"column {column.name}: does {numbers} mean missing? Then make it null"
 
 
 def list_missing(profiles: Iterable[ColumnProfile]) -> list[str]:

@@ -160,6 +160,7 @@ def make_profile(name: str, type: pa.DataType, facts: ColumnFacts) -> ColumnProf
         name_type(type),
         n_present=n_values,
         n_distinct=n_distinct,
+        unique=n_values == n_distinct,
         parses_as=parses_as,
         kind=main_kind(count_kinds(texts)),
         tokens=name_tokens(tokens),
