@@ -192,10 +192,10 @@ def _rename(problems: Sequence[Problem], arguments: Arguments) -> list[Problem]:
     return [*map(Problem, places, texts)]
 
 
-def _spell_list(found: re.Match[str]) -> str:
+def _spell_list(match: re.Match[str]) -> str:
     """A list of columns in the section privacy, as the argument for it."""
-    names = ", ".join(f'"{name}"' for name in found[2].split(", "))
-    return f'`privacy={{"{found[1]}": [{names}]}}`'
+    names = ", ".join(f'"{name}"' for name in match[2].split(", "))
+    return f'`privacy={{"{match[1]}": [{names}]}}`'
 
 
 def _name_argument(where: str, *, models: bool) -> str:

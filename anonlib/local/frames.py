@@ -159,28 +159,28 @@ def _set_zone(kind: pa.DataType, zone: str) -> pa.DataType:
     return pa.timestamp(kind.unit, zone) if at.is_timestamp(kind) else kind
 
 
-def _cast_in_arrow(column: pa.ChunkedArray, given: pa.ChunkedArray) -> pa.ChunkedArray:
-    """A column of Arrow in the type of a given one; as it is if its values are others then."""
-    kind = given.type
+def _cast_in_arrow(column: pa.ChunkedArray, model: pa.ChunkedArray) -> pa.ChunkedArray:
+    """A column of Arrow in the type of a model; as it is if its values are others then."""
+    kind = model.type
     if column.type == kind:
         return column
     try:
         if pa.types.is_dictionary(kind):
-            return _encode_in_arrow(column, given)
+            return _encode_in_arrow(column, model)
         cast = column.cast(kind)
         return cast if cast.cast(column.type).equals(column) else column
     except pa.ArrowException:
         return column
 
 
-def _encode_in_arrow(column: pa.ChunkedArray, given: pa.ChunkedArray) -> pa.ChunkedArray:
-    """A column of Arrow by the categories of a given one, as far as a row has them: in their order
+def _encode_in_arrow(column: pa.ChunkedArray, model: pa.ChunkedArray) -> pa.ChunkedArray:
+    """A column of Arrow by the categories of a model, as far as a row has them: in their order
     if they are ordered, else sorted, since perhaps they stand in the order of the source's rows."""
-    kind = given.type
+    kind = model.type
     plain = column.combine_chunks().cast(kind.value_type)
     there = plain.unique().drop_null()
-    if kind.ordered and given.num_chunks:
-        categories = given.unify_dictionaries().chunk(0).dictionary
+    if kind.ordered and model.num_chunks:
+        categories = model.unify_dictionaries().chunk(0).dictionary
         there = categories.filter(pc.is_in(categories, value_set=there))
     else:
         there = there.take(pc.sort_indices(there))

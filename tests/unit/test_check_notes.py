@@ -42,7 +42,7 @@ def test_the_names_of_controllers_are_not_told(capsys: pytest.CaptureFixture[str
     fields = [Field(n, "", arrow.get(n, pa.string())) for n in config.attributes]
     schema = resolve(config, fields)
     sample = pa.table({column.id: pa.array([], column.type) for column in schema.columns})
-    scan = Scan(9, {}, {}, (), sample, {}, Digest(), Content(1.0, {}, ()))
+    scan = Scan(9, {}, {}, (), sample, {}, Digest(), Content(1.0, {}, (), {}))
     found = resolve_check(config, schema, scan, ())
     assert found.partition.startswith("controller column=city models=[1] ")
     assert [note for note in found.notes if note.startswith("no model protects illness")]

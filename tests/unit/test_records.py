@@ -315,7 +315,7 @@ def private(made: Config, n_missing: int = 14) -> tuple[str, dict[str, Any]]:
     sample = pa.table({"c0": [NUMBER], "c1": [MARKER]})
     hashes = {"c1": np.array([55555555555, 66666666666])}
     scan: Any = SimpleNamespace(
-        content=Content(1.0, {}, ()),
+        content=Content(1.0, {}, (), {}),
         encodings=encodings,
         n_missing={"c0": n_missing, "c1": 0},
         sample=sample,
@@ -351,7 +351,9 @@ def test_few_values_are_not_told() -> None:
 def test_private_record_has_no_secrets_of_paths() -> None:
     result = ReleaseResult("run-1", "published", table="s3a://Sesame@bucket/t")
     source: Any = SimpleNamespace(version=None, schema=None)
-    scan: Any = SimpleNamespace(encodings=(), n_missing={}, n_rows=0, content=Content(1.0, {}, ()))
+    scan: Any = SimpleNamespace(
+        encodings=(), n_missing={}, n_rows=0, content=Content(1.0, {}, (), {})
+    )
     found = json.loads(record(config(), result, source, scan, None, PROMISE))
     assert found["table"] == "s3a://…@bucket/t"
 
