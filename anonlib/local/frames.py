@@ -114,11 +114,14 @@ def is_of_spark(data: Any) -> bool:
 
 def like(table: pa.Table, data: Any, names: Collection[str] = ()) -> Any:
     """An Arrow table as a table of the type of `data`: of pandas or polars; else an Arrow table.
-    Times within lists and structs get the zone of their column.
+    Times within lists and structs get the zone of their column. Of others than pandas, polars and
+    Arrow, which may be read once only, no types are known.
 
     names: Columns that get the type that they have in `data`, if all their values fit. Categories
         that no row has are left out: they are values of rows that are not released.
     """
+    if isinstance(data, pa.RecordBatch):
+        data = pa.Table.from_batches([data])
     for i, field in enumerate(table.schema):
         zone = _find_zone(data, field.name) if pa.types.is_nested(field.type) else None
         if zone is not None:
@@ -133,7 +136,7 @@ def like(table: pa.Table, data: Any, names: Collection[str] = ()) -> Any:
         frame = sys.modules["polars"].from_arrow(table)
         cast = [_cast_in_polars(frame[name], data.schema[name]) for name in names]
         return frame.with_columns(cast)
-    for name in names:
+    for name in names if isinstance(data, pa.Table) else ():
         column = _cast_in_arrow(table.column(name), data.column(name))
         table = table.set_column(table.column_names.index(name), name, column)
     return table
@@ -145,6 +148,8 @@ def _find_zone(data: Any, name: str) -> str | None:
         return getattr(data.schema.field(name).type, "tz", None)
     if _is_of("polars", data):
         return getattr(data.schema[name], "time_zone", None)
+    if not _is_of("pandas", data):
+        return None
     zone = getattr(data[name].dtype, "tz", None)
     return None if zone is None else str(zone)
 

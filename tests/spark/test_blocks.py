@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.classic.dataframe import DataFrame
 
 import anonlib
-from anonlib.partition import units
+from anonlib.partition import leaf_plan
 from anonlib.partition.chain import grow
 from anonlib.partition.repair import IN_TASK
 from anonlib.run import block_plan
@@ -156,7 +156,7 @@ def test_tasks_count_blocks_and_merge_them(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nothing reads the source to count blocks. Some fail, and find others in their unit; the same
-    rows are released as in memory, where no units are dealt. Units that fail as a whole make Spark
+    rows are released as in memory, where no pools are dealt. Pools that fail as a whole make Spark
     count."""
     counts: list[int] = []
     whole = block_plan.count_leaves
@@ -190,8 +190,8 @@ def test_tasks_count_blocks_and_merge_them(
     rows = multiset(spark.read.format("delta").load(result.table))
     assert rows == multiset(spark.createDataFrame(alone.table))
 
-    models[0]["k"] = 45  # leaves have about 50 rows; each is a unit here
-    monkeypatch.setattr(units, "group_leaves", lambda cuts, sizes, least: np.arange(len(sizes)))
+    models[0]["k"] = 45  # leaves have about 50 rows; each is a pool here
+    monkeypatch.setattr(leaf_plan, "group_leaves", lambda cuts, sizes, least: np.arange(len(sizes)))
     counted = release()
     assert counts
     assert counted.n_blocks < result.n_blocks
