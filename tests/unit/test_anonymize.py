@@ -5,16 +5,13 @@ import subprocess
 import sys
 from collections import Counter
 from dataclasses import replace
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 import yaml
 
@@ -23,7 +20,6 @@ from anonlib.auditing import AuditReport
 from anonlib.cli import main
 from anonlib.errors import ConfigError, InfeasibleError, InputError
 from anonlib.in_hand import Release
-from anonlib.local.table_digest import digest_in_memory
 from anonlib.table.columns import key_values
 from tests.support import data_dir
 from tests.texts import ROOT, fenced
@@ -143,23 +139,6 @@ def test_three_lines() -> None:
     assert 0 < (found.losses["sse"] or 0) < 1
 
 
-@pytest.mark.parametrize(
-    ("make", "kind"),
-    [
-        (pl.from_pandas, pl.DataFrame),
-        (pa.Table.from_pandas, pa.Table),
-        (pa.RecordBatch.from_pandas, pa.Table),
-        (lambda frame: duckdb.sql("from frame"), pa.Table),
-    ],
-)
-def test_the_type_that_came_in(make: Any, kind: type) -> None:
-    found = released(make(people())).table
-    assert isinstance(found, kind)
-    expected = released(people()).table
-    rows = found.rows() if kind is pl.DataFrame else [tuple(r.values()) for r in found.to_pylist()]
-    assert sorted(rows) == sorted(expected.itertuples(index=False, name=None))
-
-
 @pytest.mark.parametrize("text", ["README.md", "docs/guide/tables.md", "docs/guide/choosing.md"])
 def test_the_snippets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     (tmp_path / "data").symlink_to(data_dir())
@@ -180,33 +159,6 @@ def test_the_order_of_rows_tells_nothing() -> None:
     names = [*one.columns]
     same = [t.sort_values(names).reset_index(drop=True) for t in (one, two)]
     assert same[0].equals(same[1])
-
-
-def test_the_same_rows_give_the_same_guess_in_every_table() -> None:
-    """NaN, the other zero, `?` and blanks are no values."""
-    random = np.random.default_rng(1)
-    grade = random.integers(0, 12, 400).astype(float)
-    grade = np.where(grade == 0, random.choice([0.0, -0.0], 400), grade)
-    grade[:40] = np.nan
-    note = [None if i < 40 else f"{i} words" for i in range(400)]
-    marked = [note[i] or random.choice(["?", "", " "]) for i in range(400)]
-    age = random.integers(20, 60, 400)
-    tables: list[Any] = [
-        pd.DataFrame({"grade": grade, "note": note, "age": age}),
-        pl.DataFrame({"grade": grade, "note": note, "age": age}),
-        pa.table({"grade": grade, "note": note, "age": age}),
-        pa.table({"grade": pa.array(grade, from_pandas=True), "note": note, "age": age}),
-        pa.table({"grade": grade, "note": marked, "age": age}),
-    ]
-    found = [
-        anonlib.anonymize(
-            table, quasi_identifiers=["grade", "note", "age"], one_row_per_person=True, k=5, seed=1
-        ).notes
-        for table in tables
-    ]
-    assert "taken as nominal: grade, note; `scales` can say otherwise" in found[0]
-    assert any("column note: unique text" in note for note in found[0])
-    assert all(notes == found[0] for notes in found)
 
 
 def test_what_was_guessed_is_said() -> None:
@@ -438,39 +390,6 @@ def test_a_suggestion_counts_each_suppressed_row_once() -> None:
     assert tried.loss == pytest.approx(loss, abs=1e-4)  # costs are rounded
 
 
-@pytest.mark.parametrize("year", [-5, 20020])
-def test_years_that_python_has_no_dates_for(year: int) -> None:
-    day = np.datetime64(f"{year:05d}-01-01", "us")
-    born = people()["born"].to_numpy().astype("datetime64[us]")
-    born[:40] = day
-    quasi = [*GIVEN["quasi_identifiers"], "born"]
-    found = released(people().assign(born=born), quasi_identifiers=quasi)
-    assert found.audit.passed
-    assert found.report()
-
-
-def test_years_of_arrow_in_pandas() -> None:
-    days = pa.array(np.arange(400) % 9 + 4_000_000, pa.int32()).cast(pa.date32())
-    born = pd.Series(days, dtype=pd.ArrowDtype(pa.date32()))
-    found = released(people().assign(illness=born), l=2)
-    assert found.table["illness"].dtype == born.dtype
-    assert found.table["illness"].nunique() == 9
-
-
-def test_texts_that_are_no_utf_8_are_told() -> None:
-    bytes_ = pa.array([b"\xff\xfe", b"flu"] * 200, pa.binary())
-    texts = pa.Array.from_buffers(pa.string(), 400, bytes_.buffers())
-    table = pa.Table.from_pandas(people().drop(columns="illness")).append_column("illness", texts)
-    with pytest.raises(InputError, match="column illness: has texts that are not UTF-8"):
-        released(table)
-
-
-def test_a_decimal_of_too_many_digits_is_told() -> None:
-    much = [Decimal(10) ** 50 + i for i in range(400)]
-    with pytest.raises(InputError, match="column wage: has values of type decimal256"):
-        released(people().assign(wage=much))
-
-
 def test_the_costliest_cells_are_suppressed() -> None:
     """Up to the limit, whole cells, and nothing else changes."""
     every = released(people(), kernel="mondrian")
@@ -586,87 +505,6 @@ def test_without_spark() -> None:
     subprocess.run([sys.executable, "-c", code], check=True, timeout=300)
 
 
-def test_columns_that_are_not_released_may_be_anything() -> None:
-    data = people()
-    data["odd"] = [1, "x"] * 200
-    data["complex"] = 1j
-    assert len(released(data).table) == 400
-    wide = pl.from_pandas(people()).with_columns(pl.lit(1).cast(pl.Int128).alias("wide"))
-    assert len(released(wide).table) == 400
-
-
-def test_types_that_pandas_and_polars_have_of_their_own(tmp_path: Path) -> None:
-    """They come back, without what no released row has. The file is as without them."""
-    data = people()
-    towns = ["Nowhere", "Cork", "Bonn", "Aberdeen"]
-    ill = data["illness"].mask(data.index % 7 == 0)
-    years = data["age"].mask(data.index % 50 == 0)
-    pandas = data.assign(
-        city=pd.Categorical(data["city"], towns, ordered=True),
-        illness=ill.astype("string"),
-        age=years.astype("Int64"),
-        row=data["row"].astype("uint16"),
-        floor=pd.array([1, 2] * 200, "UInt8"),
-    )
-    polars = (
-        pl.from_pandas(pandas)
-        .cast({"city": pl.String})
-        .cast({"city": pl.Enum(towns), "illness": pl.Categorical, "age": pl.UInt16})
-    )
-    for frame in (pandas, polars):
-        both = {"sensitive": ["illness", "floor"]}
-        found = released(frame, **both, recode={"columns": {"age": "median"}})
-        table = found.table
-        for name in ("age", "illness", "floor"):
-            assert table[name].dtype == frame[name].dtype, name
-        city = table["city"].dtype
-        assert [*city.categories] == towns[1:]
-        assert isinstance(city, pl.Enum) or city.ordered
-        file = tmp_path / f"{type(frame).__module__[:6]}.parquet"
-        found.to_parquet(file)
-        assert pq.read_schema(file).field("city").type == pa.string()
-        assert pq.read_schema(file).field("floor").type == pa.int16()
-        assert anonlib.audit(table, found.config).sizes == found.audit.sizes
-        assert digest_in_memory(pq.read_table(file)).text == found.record["table_digest"]
-        recode = {"columns": {"city": "set", "age": "interval"}}
-        sets = released(frame, recode=recode).table
-        assert sets["city"].dtype != frame["city"].dtype
-        assert sets["age"].dtype != frame["age"].dtype
-
-
-def test_categories() -> None:
-    data = people().assign(city=pd.Categorical(people()["city"], ["Cork", "Bonn", "Aberdeen", "?"]))
-    plain = released(people()).table
-    for each in (data, pl.from_pandas(people()).with_columns(pl.col("city").cast(pl.Categorical))):
-        found = released(each).table
-        frame = found if isinstance(found, pd.DataFrame) else found.to_pandas()
-        assert sorted(frame["city"]) == sorted(plain["city"])
-        kept = [*frame["city"].dtype.categories]
-        assert sorted(kept) == ["Aberdeen", "Bonn", "Cork"]  # none that no row has
-        assert each is not data or kept == sorted(kept)
-
-
-def test_ordered_categories_in_chunks() -> None:
-    """A value that does not occur, and null, are no categories of the config."""
-    known, indices = pa.array(["S", "M", None, "XXL", "L"]), pa.array([0, 1, 2, 4] * 50, pa.int8())
-    part = pa.DictionaryArray.from_arrays(indices, known, ordered=True)
-    table = pa.Table.from_pandas(people()).append_column("size", pa.chunked_array([part, part]))
-    found = released(table, quasi_identifiers=["age", "size"])
-    assert found.config.attributes["size"].order == ("S", "M", "L")
-    other = pa.DictionaryArray.from_arrays(indices, pa.array([*"abcde"]), ordered=True)
-    column = pa.chunked_array([part, other])
-    with pytest.raises(InputError, match="column size: parts of the table have different"):
-        released(table.set_column(7, "size", column), quasi_identifiers=["age", "size"])
-    cut = people().assign(age=pd.cut(people()["age"], 5))
-    with pytest.raises(InputError, match="column age: its categories are neither text nor"):
-        released(cut)
-    cut["age"] = cut["age"].cat.rename_categories(str)
-    assert released(cut).config.attributes["age"].scale == "ordinal"
-    numbers = people().assign(size=pd.Categorical([3, 1, 2, 2] * 100, [3, 1, 2], ordered=True))
-    with pytest.raises(InputError, match="column size: its categories are numbers in an order"):
-        released(numbers, quasi_identifiers=["age", "size"])
-
-
 def test_values_are_no_variables() -> None:
     """Names and categories may look like variables of a config."""
     size = pd.Categorical(["${HOME}", "b"] * 200, ["b", "${HOME}"], ordered=True)
@@ -718,14 +556,6 @@ def test_rows_without_a_person() -> None:
     data["patient"] = pd.array([None if i < 9 else i // 3 for i in range(400)], "Int64")
     found = released(data, unit=["patient"], one_row_per_person=None)
     assert "9 rows have no person: no model counts them" in found.notes
-
-
-def test_times_before_1970_are_those_of_spark() -> None:
-    table = pa.table({"at": pa.array([-1500, 1500, None], pa.timestamp("ns"))})
-    from anonlib.local.rows import to_plain_type
-
-    read = to_plain_type("at", table.column("at"))
-    assert read.cast(pa.int64()).to_pylist() == [-2, 1, None]
 
 
 def test_audit_of_a_table_in_hand() -> None:
