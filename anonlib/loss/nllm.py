@@ -15,8 +15,8 @@ class Nllm(Metric):
     The released node is the lowest common ancestor of the cell's values, or the node above it at
     the release's level. A column without a hierarchy gets a flat one, so a cell with two values
     has lost all. `ncp` differs in this: it counts the values of such a column. Missing is no leaf:
-    a cell with some missing values has lost all. Columns with one
-    category in the whole table don't count. Suppressed rows have lost all.
+    a cell with some missing values has lost all. Columns with one category in the whole table don't
+    count. Suppressed rows have lost all.
 
     State: n, n times the columns that vary, the sum of losses.
     """

@@ -333,12 +333,11 @@ def _judge_kinds(rule: Absence, evidence: Evidence) -> Finding:
     wrong = [name for name in sure if not evidence.config.privacy.names_unique(name)]
     if wrong:
         listed = ", ".join(f"{name} ({kinds[name]})" for name in wrong)
-        found = f"released, by what their texts look like: {listed}; drop them, or name what is "
-        return (
-            "not kept",
-            f"{found}something else under privacy.acknowledge_unique",
-            (f"attributes.{wrong[0]}"),
+        found = (
+            f"released, by what their texts look like: {listed}; drop them, or name what is "
+            "something else under privacy.acknowledge_unique"
         )
+        return "not kept", found, f"attributes.{wrong[0]}"
     if kinds:
         listed = ", ".join(f"{name} ({kind})" for name, kind in kinds.items())
         return "to confirm", f"released texts look like it, and may not be it: {listed}", ""
