@@ -170,9 +170,8 @@ class ContentCounter(ABC):
 
 def list_compared(schema: Schema) -> tuple[list[Column], list[Column]]:
     """The identifying columns and the released ones, as far as their values can be compared."""
-    persons = [c for c in schema.columns if c.role is Role.IDENTIFIER or c.id in schema.unit]
     candidates = [c for c in schema.released if not c.pseudonym]
-    return [*filter(_is_comparable, persons)], [*filter(_is_comparable, candidates)]
+    return [*filter(_is_comparable, schema.identifying)], [*filter(_is_comparable, candidates)]
 
 
 def _is_comparable(column: Column) -> bool:

@@ -107,9 +107,8 @@ def read_rows(table: pa.Table, names: Sequence[str], config: Config) -> Rows:
         raise ConfigError(problems)
     schema = resolve(config, fields)
     fold_case = config.person.fold_case
-    columns = {
-        c.id: _read(plain[c.name], c, schema.unit, fold_case=fold_case) for c in schema.columns
-    }
+    columns = {c.id: _read(plain[c.name], c) for c in schema.columns}
+    columns |= {c.id: _identify(columns[c.id], fold_case=fold_case) for c in schema.identifying}
     private = (*schema.unit, schema.controller)
     hashed = [columns[c.id] for c in schema.columns if c.released or c.id in private]
     row_hash = hash_rows(hashed)
@@ -308,18 +307,19 @@ def _find_unread(columns: Mapping[str, pa.Array]) -> Iterator[Problem]:
         )
 
 
-def _read(values: pa.Array, column: Column, unit: Sequence[str], *, fold_case: bool) -> pa.Array:
-    """The values as Spark's source reads them: one zero, null for NaN where it means missing, one
-    text for each person."""
+def _read(values: pa.Array, column: Column) -> pa.Array:
+    """The values as Spark's source reads them: one zero, null for NaN where it means missing."""
     if pa.types.is_floating(values.type):
         values = one_zero(values)
         if column.role in WITHOUT_NAN:
             values = pc.if_else(pc.is_nan(values), None, values)
-    identifies = column.role is Role.IDENTIFIER or column.id in unit
-    if identifies and pa.types.is_string(values.type):
-        encoded = values.dictionary_encode()
-        known = [
-            identify(text, folded=fold_case) or None for text in encoded.dictionary.to_pylist()
-        ]
-        return pa.array(known, pa.string()).take(encoded.indices)
     return values
+
+
+def _identify(values: pa.Array, *, fold_case: bool) -> pa.Array:
+    """One text for each person, if the values are texts."""
+    if not pa.types.is_string(values.type):
+        return values
+    encoded = values.dictionary_encode()
+    known = [identify(text, folded=fold_case) or None for text in encoded.dictionary.to_pylist()]
+    return pa.array(known, pa.string()).take(encoded.indices)

@@ -40,7 +40,7 @@ from anonlib.run.sample import take_sample
 from anonlib.run.small_table import is_small, scan_small_table
 from anonlib.source import Source, is_unreadable
 from anonlib.source.steady import require_one_state
-from anonlib.spark.digest import make_digest, sums, with_halves
+from anonlib.spark.digest import make_digest, sums
 from anonlib.spark.tasks import fit_batches, fit_shuffles
 from anonlib.spark.translation import translate_errors
 from anonlib.spark.values import as_double, canonical, count_units
@@ -50,6 +50,8 @@ from anonlib.text import fold_text
 
 #: At least the columns that a run adds to a row.
 OWN_COLUMNS = 16
+#: How much longer a text may get in UTF-8 by a normal form (Unicode Standard Annex 15).
+LONGER = 3
 #: Names of folders that stand for a missing value.
 READ_AS_MISSING = ("", "__HIVE_DEFAULT_PARTITION__")
 #: The longest name of a folder, in bytes of UTF-8, and the characters that Spark writes as `%XX`.
@@ -205,7 +207,8 @@ def require_readable(source: Source, missing_tokens: tuple[str, ...]) -> None:
 def _figures(source: Source, missing_tokens: tuple[str, ...]) -> dict[str, Any]:
     """One aggregate over the source."""
     aggregates: list[SparkColumn] = [F.count(F.lit(1)).alias("n")]
-    n_bytes = [F.lit(0)]
+    n_bytes, most_bytes = [F.lit(0)], [F.lit(0)]
+    identifying = source.schema.identifying
     for column in source.schema.columns:
         id, value = column.id, _value(source, column)
         if id in source.casts:
@@ -220,21 +223,21 @@ def _figures(source: Source, missing_tokens: tuple[str, ...]) -> dict[str, Any]:
                 x = as_double(value, column.type)
                 aggregates += [F.min(x).alias(f"{id}_low"), F.max(x).alias(f"{id}_high")]
         if pa.types.is_string(column.type) or pa.types.is_binary(column.type):
-            n_bytes.append(F.coalesce(F.octet_length(f"{id}_read"), F.lit(0)))
-        if pa.types.is_string(column.type):
-            broken = F.count_if(~F.is_valid_utf8(f"{id}_read"))
-            aggregates.append(broken.alias(f"{id}_broken"))
+            # Identities of persons cost much to make. They are at most this many times as long.
+            longer = LONGER if column in identifying else 1
+            text = F.col(id).cast("string") if column in identifying else value
+            n_bytes.append(F.coalesce(F.octet_length(text), F.lit(0)))
+            most_bytes.append(n_bytes[-1] * longer)
+            if pa.types.is_string(column.type):
+                aggregates.append(F.count_if(~F.is_valid_utf8(text)).alias(f"{id}_broken"))
     aggregates.append(F.sum(reduce(add, n_bytes)).alias("n_bytes"))
-    aggregates.append(F.max(reduce(add, n_bytes)).alias("most_bytes"))
-    raw_columns = {f"{id}_read": column for id, column in source.columns.items()}
-    if unit := source.schema.unit:
-        named = [F.col(f"{id}_read").isNotNull() for id in unit]
+    aggregates.append(F.max(reduce(add, most_bytes)).alias("most_bytes"))
+    # In a projection of their own: Spark takes identities for nondeterministic.
+    unit = {f"{id}_read": source.columns[id] for id in source.schema.unit}
+    if unit:
+        named = [F.col(name).isNotNull() for name in unit]
         aggregates.append(F.count_if(~reduce(and_, named)).alias("nobody"))
-    row = (
-        with_halves(source.raw.withColumns(raw_columns), [*raw_columns])
-        .agg(*aggregates, *sums())
-        .head()
-    )
+    row = source.hashed().withColumns(unit).agg(*aggregates, *sums()).head()
     return row.asDict() if row else {}
 
 

@@ -100,14 +100,21 @@ class Source:
 
         - HASH, the hash of the columns of the block.
         - DEAL, the hash of these and of identifiers, to deal out rows that have the same HASH.
-        - LOW and HIGH, the halves of the hash for the digest of the source.
+        - LOW and HIGH, the halves of the hash for the digest of the source: of the rows as they
+          were read, before casts, and before texts are the identities of persons.
         """
         private = (*self.schema.unit, self.schema.controller)
         ids = [c.id for c in self.schema.columns if c.released or c.id in private]
-        frame = self.raw.select(*[column.alias(id) for id, column in self.columns.items()])
-        hashes = row_hash(frame.select(*ids)).alias(HASH), row_hash(frame).alias(DEAL)
-        kept = frame.columns if all_columns else ids
-        return with_halves(frame, frame.columns).select(*kept, *hashes, LOW, HIGH)
+        columns = [column.alias(id) for id, column in self.columns.items()]
+        frame = self.hashed().select(*columns, LOW, HIGH)
+        all_hash = row_hash(frame.select(*self.columns)).alias(DEAL)
+        kept = self.columns if all_columns else ids
+        own_hash = row_hash(frame.select(*ids)).alias(HASH)
+        return frame.select(*kept, own_hash, all_hash, LOW, HIGH)
+
+    def hashed(self) -> DataFrame:
+        """`raw` with LOW and HIGH."""
+        return with_halves(self.raw.select(*self.columns), [*self.columns])
 
     def where(self, condition: Column) -> "Source":
         """The source with only the rows for which a condition on the columns of `rows` is true."""
@@ -193,8 +200,7 @@ def _open(
     plain_columns = {c.id: _plain_floats(columns[c.id], c.type, c.role) for c in schema.columns}
     plain_columns |= {
         c.id: canonical_identity(plain_columns[c.id], c.source_type, config.person.fold_case)
-        for c in schema.columns
-        if c.role is Role.IDENTIFIER or c.id in schema.unit
+        for c in schema.identifying
     }
     if keep or zone:
         # On local disks during the run, encrypted like Spark's spilled data.
@@ -248,9 +254,8 @@ def _require_known_equality(schema: Schema) -> None:
             f"its type {column.source_type} does not say which persons are the same; read it with "
             "the collation UTF8_BINARY, UTF8_LCASE, UNICODE or UNICODE_CI",
         )
-        for column in schema.columns
-        if (column.role is Role.IDENTIFIER or column.id in schema.unit)
-        and not is_known_equality(column.source_type)
+        for column in schema.identifying
+        if not is_known_equality(column.source_type)
     ]
     if problems:
         raise ConfigError(problems)

@@ -130,6 +130,12 @@ class Schema:
         return self.of(Role.QUASI_IDENTIFIER)
 
     @property
+    def identifying(self) -> tuple[Column, ...]:
+        """The columns that identify persons. Their texts are compared as identities."""
+        persons = {*self.unit}
+        return tuple(c for c in self.columns if c.role is Role.IDENTIFIER or c.id in persons)
+
+    @property
     def hierarchies(self) -> dict[str, Hierarchy]:
         """By name of a column: its hierarchy, if the column is released as nodes of it."""
         columns = self.quasi_identifiers
