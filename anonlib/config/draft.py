@@ -313,6 +313,8 @@ def _attributes(draft: Draft) -> list[str]:
             fields.append(f"scale: {guess.scale}")
         if column.parses_as is not None and guess.role not in _HIDDEN:
             fields.append(f"type: {column.parses_as}")
+            if column.layout is not None:
+                fields.append(f"format: {scalar(column.layout)}")
         left = f"  {scalar(column.name)}: {{{', '.join(fields)}}}"
         rows.append((left, f"# {explain_guess(draft, column)}"))
     width = max([0, *[len(left) for left, _ in rows if len(left) <= 72]])
@@ -336,7 +338,9 @@ def explain_guess(draft: Draft, column: ColumnProfile) -> str:
 
 
 def _evidence(profile: TableProfile, column: ColumnProfile) -> Iterator[str]:
-    yield f"{column.type}, all of it {column.parses_as}" if column.parses_as else column.type
+    written = f" written as {column.layout}" if column.layout else ""
+    all_of_it = f", all of it {column.parses_as}{written}" if column.parses_as else ""
+    yield f"{column.type}{all_of_it}"
     if not column.is_seen:
         yield "not looked at"
         return

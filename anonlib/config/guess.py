@@ -59,6 +59,8 @@ class ColumnProfile:
         unique: Whether every row of the whole table has a different value.
         parses_as: The Spark type that all texts of the column can be read as; None if there is
             none.
+        layout: How the texts write values of that type (`anonlib.table.layouts`); None for the way
+            of computers.
         kind: What most of its texts are, if they name or reach a person (`anonlib.config.direct`).
         tokens: By text of TEXT_TOKENS and NUMBER_TOKENS that may stand for a missing value: the
             rows of the sample. They count as missing here.
@@ -74,6 +76,7 @@ class ColumnProfile:
     n_distinct: int
     unique: bool = False
     parses_as: str | None = None
+    layout: str | None = None
     kind: str | None = None
     tokens: Mapping[str, int] = field(default_factory=dict)
     far: tuple[str, ...] = ()

@@ -8,22 +8,22 @@ from anonlib.errors import Problem
 
 #: Options of all formats of files. They do not change how the content of a file is read.
 _PLACES = frozenset({"path", "basepath", "recursivefilelookup", "pathglobfilter"})
-_TIMES = frozenset(
-    {"dateformat", "timestampformat", "timestampntzformat", "timezone", "locale", "preferdate"}
+#: Options, in lower case, that let Spark guess or read types: of `14:30` it makes a time of today.
+_TYPES = frozenset(
+    {"inferschema", "infertimestamp", "preferdate", "dateformat", "timestampformat"}
+    | {"timestampntzformat", "timezone", "locale"}
 )
 #: By format: safe options, in lower case. With them, every row is read or counted as unreadable.
 SAFE: Mapping[str, frozenset[str]] = {
     "csv": _PLACES
-    | _TIMES
     | {"header", "sep", "delimiter", "encoding", "charset", "quote", "escape", "comment"}
-    | {"multiline", "linesep", "mode", "inferschema"}
+    | {"multiline", "linesep", "mode"}
     | {"ignoreleadingwhitespace", "ignoretrailingwhitespace", "nullvalue", "emptyvalue"}
     | {"nanvalue", "positiveinf", "negativeinf", "maxcolumns"}
     | {"enforceschema"},
     "json": _PLACES
-    | _TIMES
     | {"multiline", "linesep", "encoding", "charset", "mode", "primitivesasstring"}
-    | {"prefersdecimal", "infertimestamp", "allowcomments", "allowunquotedfieldnames"}
+    | {"prefersdecimal", "allowcomments", "allowunquotedfieldnames"}
     | {"allowsinglequotes", "allownumericleadingzeros", "allownonnumericnumbers"}
     | {"allowbackslashescapinganycharacter", "allowunquotedcontrolchars"},
     "parquet": _PLACES | {"mergeschema", "datetimerebasemode", "int96rebasemode"},
@@ -51,6 +51,12 @@ def check_reader_options(source: SourceSection) -> Iterator[Problem]:
             yield from _check_mode(text, where, proved=safe is not None and "mode" in safe)
         elif key in LOSSY:
             yield Problem(where, "rows would be lost and nobody told; remove it")
+        elif safe is not None and key in _TYPES:
+            yield Problem(
+                where,
+                "remove it: types are the config's; give a column its `type`, and a `format` if "
+                "its texts are such as 31.12.1980 or 1.234,5",
+            )
         elif not is_known_option(key, safe):
             yield Problem(
                 where,

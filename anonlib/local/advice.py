@@ -1,5 +1,6 @@
 """What is worth knowing of columns in hand: the guesses of `anonlib init`, as notes."""
 
+import re
 from collections.abc import Collection, Iterable, Iterator
 
 import pyarrow as pa
@@ -7,6 +8,7 @@ import pyarrow as pa
 from anonlib.config.direct import list_texts
 from anonlib.config.guess import ColumnProfile, guess_role
 from anonlib.local.column_facts import parse_texts
+from anonlib.table.layouts import NUMBERS
 from anonlib.table.schema import Role, Scale, Schema
 
 
@@ -15,8 +17,10 @@ def advise(profiles: Iterable[ColumnProfile]) -> Iterator[str]:
     for column in profiles:
         where = f"column {column.name}"
         if column.parses_as is not None:
-            what, how = ("dates", "to_datetime") if column.is_time else ("numbers", "to_numeric")
-            yield f"{where}: these texts look like {what}; convert them (in pandas `pd.{how}`)"
+            what = "dates" if column.is_time else "numbers"
+            written = f" written as {column.layout}" if column.layout else ""
+            how = _convert(column)
+            yield f"{where}: these texts look like {what}{written}; convert them (in pandas {how})"
         guess = guess_role(column)
         if guess.role is Role.IDENTIFIER:
             yield f"{where}: {guess.why}; if it is an identifier, move it to `identifiers`"
@@ -30,7 +34,8 @@ def advise(profiles: Iterable[ColumnProfile]) -> Iterator[str]:
 
 
 def note_times(schema: Schema, sample: pa.Table) -> Iterator[str]:
-    """Notes on texts that are told apart by their letters although they look like dates.
+    """Notes on texts that are told apart by their letters although they look like dates, or like
+    numbers as people write them.
 
     Args:
         schema: The columns.
@@ -40,12 +45,31 @@ def note_times(schema: Schema, sample: pa.Table) -> Iterator[str]:
         if not pa.types.is_string(column.type) or column.scale is not Scale.NOMINAL:
             continue
         values = sample.column(column.id).combine_chunks()
-        kind = parse_texts(list_texts(values.drop_null()))
-        if kind in ("date", "timestamp") and column.hierarchy is None:
+        reading = parse_texts(list_texts(values.drop_null()))
+        if reading is None or column.hierarchy is not None:
+            continue
+        is_time = reading.type in ("date", "timestamp")
+        if is_time or reading.layout is not None:  # plain whole numbers may be codes
+            written = f", `format: {reading.layout}`" if reading.layout else ""
+            what = "dates" if is_time else "numbers"
             yield (
-                f"column {column.name}: these texts look like dates; with `type: {kind}` and "
-                "`scale: continuous` near ones go together"
+                f"column {column.name}: these texts look like {what}; with `type: {reading.type}`"
+                f"{written} and `scale: continuous` near ones go together"
             )
+
+
+def _convert(column: ColumnProfile) -> str:
+    """How pandas makes dates or numbers of the texts of a column."""
+    if column.layout is None:
+        return "`pd.to_datetime`" if column.is_time else "`pd.to_numeric`"
+    if column.layout in NUMBERS:
+        layout = NUMBERS[column.layout]
+        text = f'.str.replace("{layout.groups[0]}", "")'
+        text += f'.str.replace("{layout.decimal}", ".")' if layout.decimal != "." else ""
+        return f"`{text}.astype(float)`"
+    parts = {"yyyy": "%Y", "M": "%m", "d": "%d", "H": "%H", "mm": "%M", "ss": "%S"}
+    pattern = re.sub("[a-zA-Z]+", lambda part: parts[part[0]], column.layout)
+    return f'`pd.to_datetime(..., format="{pattern}")`'
 
 
 def advise_unchanged(profiles: Iterable[ColumnProfile]) -> Iterator[str]:

@@ -26,6 +26,7 @@ from anonlib.config.token_codes import (
 from anonlib.local.rows import name_type
 from anonlib.local.text_columns import fold_texts
 from anonlib.table.encoding import one_zero
+from anonlib.table.layouts import DECIMALS, LAYOUTS, Reading, choose_reading
 from anonlib.table.schema import is_atomic
 from anonlib.text import (
     DATE_TEXT,
@@ -142,7 +143,8 @@ def make_profile(name: str, type: pa.DataType, facts: ColumnFacts) -> ColumnProf
     texts = [text for text in facts.least.values() if text is not None][:MOST_TEXTS]
     numbers = [TOKENS[code - 1] for code, _ in facts.tokens.values() if code >= FIRST_NUMBER]
     is_text = pa.types.is_string(type)
-    parses_as = parse_texts([*texts, *numbers]) if is_text else None
+    reading = parse_texts([*texts, *numbers]) if is_text else None
+    parses_as, layout = (None, None) if reading is None else reading
     meaning = read_codes(
         {*facts.sizes, *(code for code, _ in facts.tokens.values())},
         facts.n_distinct + len(numbers),
@@ -162,17 +164,25 @@ def make_profile(name: str, type: pa.DataType, facts: ColumnFacts) -> ColumnProf
         n_distinct=n_distinct,
         unique=n_values == n_distinct,
         parses_as=parses_as,
+        layout=layout,
         kind=main_kind(count_kinds(texts)),
         tokens=name_tokens(tokens),
         far=meaning.far,
     )
 
 
-def parse_texts(texts: Iterable[str]) -> str | None:
+def parse_texts(texts: Iterable[str]) -> Reading | None:
     """The narrowest type that all texts can be read as; None for none."""
     plain = [text.strip() for text in texts]
-    fitting = (t for t, shape in _TEXTS.items() if all(re.match(shape, text) for text in plain))
-    return next(fitting, None) if plain else None
+
+    def fits(shape: str) -> bool:
+        return bool(plain) and all(re.match(shape, text) for text in plain)
+
+    if type := next((t for t, shape in _TEXTS.items() if fits(shape)), None):
+        return Reading(type)
+    marked = any(re.search(DECIMALS, text) for text in plain)
+    fitting = (name for name, (_, shape) in LAYOUTS.items() if fits(shape))
+    return choose_reading(fitting, marked=marked)
 
 
 def _is_number(type: pa.DataType) -> bool:

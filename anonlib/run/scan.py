@@ -38,7 +38,8 @@ from anonlib.run.feasible import disclosures, infeasible, joint_problems
 from anonlib.run.row_facts import RowFacts
 from anonlib.run.sample import take_sample
 from anonlib.run.small_table import is_small, scan_small_table
-from anonlib.source import Source, is_unreadable
+from anonlib.source import Source
+from anonlib.source.casts import is_unreadable
 from anonlib.source.steady import require_one_state
 from anonlib.spark.digest import make_digest, sums
 from anonlib.spark.tasks import fit_batches, fit_shuffles
@@ -264,8 +265,9 @@ def _problems(source: Source, figures: dict[str, Any]) -> Iterator[Problem]:
         if count := figures.get(f"{column.id}_failed"):
             yield Problem(
                 where,
-                f"{count} values can't be read as {source.casts[column.id]}; clean them, or list "
-                "what means missing under privacy.missing_tokens",
+                f"{count} values can't be read as {source.casts[column.id]}; clean them, list what "
+                "means missing under privacy.missing_tokens, or say how they are written: "
+                "`format: dd.MM.yyyy`, or `format: 1.234,5`",
             )
         if count := figures.get(f"{column.id}_infinite"):
             yield refuse_infinite(column, count)

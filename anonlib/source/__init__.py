@@ -12,16 +12,24 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType
 
-from anonlib.auditing.canonical import BLANKS
 from anonlib.config.checks.source_section import FILES
 from anonlib.config.keys import read_secret_options
 from anonlib.config.model import RESERVED_PREFIX, Attribute, Config, SourceSection
 from anonlib.config.paths import hint_at_file, locate
 from anonlib.config.places import has_scheme, lies_in, private_places
-from anonlib.config.resolve import find_ordered_columns, resolve
+from anonlib.config.resolve import resolve
 from anonlib.config.summary import bare
 from anonlib.errors import ConfigError, InputError, Problem, did_you_mean
 from anonlib.local.rows import WITHOUT_NAN
+from anonlib.source.casts import (
+    Cast,
+    declare_cast,
+    find_casts,
+    infer_casts,
+    list_inferred,
+    read_as,
+    require_readable_as,
+)
 from anonlib.source.condition import filter_rows
 from anonlib.source.contract import FORMATS, read_files, require_contract
 from anonlib.source.database import Database, jdbc_options, open_database
@@ -43,18 +51,9 @@ from anonlib.spark.storage import spelling
 from anonlib.spark.translation import translate_errors
 from anonlib.spark.values import read_field, row_hash
 from anonlib.table.columns import DEAL, HASH, HIGH, LOW
-from anonlib.table.schema import Field, Role, Scale, Schema, is_atomic
-from anonlib.text import DATE_TEXT, DECIMAL_TEXT, TIME_TEXT, WHOLE_TEXT, fold_text
+from anonlib.table.schema import Field, Role, Schema, is_atomic
 
 #: Types to try for a continuous CSV column, in this order, and the pattern of their text.
-NUMBER_TYPES = {
-    "bigint": WHOLE_TEXT,
-    "double": DECIMAL_TEXT,
-    "date": DATE_TEXT,
-    "timestamp": TIME_TEXT,
-}
-
-
 #: Options that choose a version of a Delta table.
 TRAVELS = {"versionasof", "timestampasof"}
 
@@ -71,12 +70,12 @@ class Source:
         fresh: `raw` without rows of the backlog.
         columns: By id: the expression that reads the column from `raw`. It casts, and turns NaN of
             quasi-identifiers into null.
-        casts: By id: the type that text is cast to.
+        casts: By id: what a column is read as, if that is not its own type.
         schema: The columns of the run.
         version: The pinned version of a Delta source; else None.
         fields: All columns of the source, after the casts.
         files: The files of the source when it was opened.
-        seen_as: By name of a text column: its type in `source.where`.
+        seen_as: By name of a text column: what it is read as in `source.where`.
         zone: The time zone of a caller's DataFrame, as `find_zone` tells it.
         database: The connection of `format: jdbc`; else None.
         waiting: Rows of the backlog, by the run that left them, with the columns of `raw`.
@@ -85,12 +84,12 @@ class Source:
     raw: DataFrame
     fresh: DataFrame
     columns: dict[str, Column]
-    casts: dict[str, str]
+    casts: dict[str, Cast]
     schema: Schema
     version: int | None
     fields: tuple[Field, ...]
     files: Listing
-    seen_as: Mapping[str, str]
+    seen_as: Mapping[str, Cast]
     zone: str | None = None
     database: Database | None = None
     waiting: Mapping[str, DataFrame] = field(default_factory=dict)
@@ -184,15 +183,15 @@ def _open(
             files = list_files(frame)
         keep = not can_read_again(frame)
         _require_apart(spark, config, list_roots(frame), files)
-        seen_as = _condition_types(config, frame)
+        seen_as = _find_condition_casts(config, frame)
         frame, fresh = rename_columns(frame, config.source.where, seen_as)
         names = frame.columns
         needed = {*config.unit, config.partition.controller_column}
         given = config.attributes
         before = {id: _like(rows, frame, given, needed) for id, rows in waiting.items()}
         raw = _together(fresh, before.values())
-        casts = _casts(config, names, raw)
-        columns = {f"c{i}": _read_as(F.col(f"c{i}"), casts.get(f"c{i}")) for i in range(len(names))}
+        casts = find_casts(config, names, raw)
+        columns = {f"c{i}": read_as(F.col(f"c{i}"), casts.get(f"c{i}")) for i in range(len(names))}
         typed = raw.select(*[column.alias(id) for id, column in columns.items()]).schema
     fields = tuple(read_field(name, typed[i]) for i, name in enumerate(names))
     schema = resolve(config, fields)
@@ -262,21 +261,19 @@ def _require_known_equality(schema: Schema) -> None:
 
 
 def rename_columns(
-    frame: DataFrame, where: str | None, types: Mapping[str, str]
+    frame: DataFrame, where: str | None, casts: Mapping[str, Cast]
 ) -> tuple[DataFrame, DataFrame]:
     """The rows for which `source.where` is true, and the same rows with columns c0..cN.
 
     Args:
         frame: The rows.
         where: The condition; None for all rows.
-        types: By name of a text column: its type in the condition.
+        casts: By name of a text column: what it is read as in the condition.
     """
     names, ids = frame.columns, [f"c{i}" for i in range(len(frame.columns))]
     raw = frame.toDF(*ids)
-    if types:
-        seen = [
-            _read_as(F.col(id), types.get(n)).alias(n) for id, n in zip(ids, names, strict=True)
-        ]
+    if casts:
+        seen = [read_as(F.col(id), casts.get(n)).alias(n) for id, n in zip(ids, names, strict=True)]
         frame = filter_rows(raw.select(*seen, F.struct(*ids).alias(_ROW)), where)
         raw = frame.select(f"{_ROW}.*")
         return raw.toDF(*names), raw
@@ -284,8 +281,8 @@ def rename_columns(
     return frame, frame.toDF(*ids)
 
 
-def _condition_types(config: Config, frame: DataFrame) -> dict[str, str]:
-    """The types of text columns in `source.where`: declared ones, and those inferred from all rows.
+def _find_condition_casts(config: Config, frame: DataFrame) -> dict[str, Cast]:
+    """What text columns are read as in `source.where`: as declared, or inferred from all rows.
 
     Raises InputError if values can't be read as their type: the condition would lose their rows.
     """
@@ -298,13 +295,17 @@ def _condition_types(config: Config, frame: DataFrame) -> dict[str, str]:
     if not ids:
         return {}
     raw = frame.toDF(*[f"c{i}" for i in range(len(frame.columns))])
-    declared = {n: a.type for n, a in config.attributes.items() if a.type not in (None, "string")}
-    inferred = {id for id in _infer(config, frame.columns, raw) if id in ids}
+    declared = {n: cast for n, a in config.attributes.items() if (cast := declare_cast(a))}
+    inferred = {id for id in list_inferred(config, frame.columns, raw) if id in ids}
     tokens = config.privacy.missing_tokens
-    types = {id: declared[name] for id, name in ids.items() if name in declared}
-    require_readable_as(raw, types, tokens, ids)
-    types |= _infer_types(raw, sorted(inferred), tokens)
-    return {ids[id]: type for id, type in types.items()}
+    casts = {
+        id: declared[name]
+        for id, name in ids.items()
+        if name in declared and declared[name].type != "string"
+    }
+    require_readable_as(raw, casts, tokens, ids)
+    casts |= infer_casts(raw, sorted(inferred), tokens)
+    return {ids[id]: cast for id, cast in casts.items()}
 
 
 def open_columns(spark: SparkSession, config: Config, names: Sequence[str]) -> DataFrame:
@@ -314,19 +315,19 @@ def open_columns(spark: SparkSession, config: Config, names: Sequence[str]) -> D
     """
     with translate_errors("source", permission_error=InputError):
         frame, _ = read_source(spark, config.source, find_used(config) | {*names})
-        seen_as = _condition_types(config, frame)
+        seen_as = _find_condition_casts(config, frame)
         frame, raw = rename_columns(frame, config.source.where, seen_as)
         there = frame.columns
         if missing := [name for name in names if name not in there]:
             raise ConfigError(
                 [Problem(f"column {name}", "the source has no such column") for name in missing]
             )
-        casts = _casts(config, there, raw)
+        casts = find_casts(config, there, raw)
         ids = [f"c{there.index(name)}" for name in names]
         tokens = config.privacy.missing_tokens
         wanted = dict(zip(ids, names, strict=True))
         require_readable_as(raw, {id: casts[id] for id in ids if id in casts}, tokens, wanted)
-        typed = raw.select(*[_read_as(F.col(id), casts.get(id)) for id in ids])
+        typed = raw.select(*[read_as(F.col(id), casts.get(id)) for id in ids])
         typed = typed.toDF(*[f"v{i}" for i in range(len(names))])
         arrow = [read_field(f.name, f).arrow for f in typed.schema.fields]
         if other := [n for n, t in zip(names, arrow, strict=True) if t is None or not is_atomic(t)]:
@@ -336,30 +337,6 @@ def open_columns(spark: SparkSession, config: Config, names: Sequence[str]) -> D
         role = Role.QUASI_IDENTIFIER
         plain = [_plain_floats(F.col(f"v{i}"), t, role).alias(f"v{i}") for i, t in enumerate(arrow)]
         return typed.select(*plain)
-
-
-def require_readable_as(
-    raw: DataFrame,
-    casts: Mapping[str, str],
-    missing_tokens: tuple[str, ...],
-    names: Mapping[str, str],
-) -> None:
-    """Raises InputError if values can't be read as their column's type; it says how many.
-
-    casts: By id: the type. names: By id: the name.
-    """
-    counts = [F.count_if(is_unreadable(F.col(id), t, missing_tokens)) for id, t in casts.items()]
-    row = raw.agg(*counts).collect()[0] if counts else ()
-    found = [
-        f"{n} values as {t} in column {names[id]}"
-        for n, (id, t) in zip(row, casts.items(), strict=True)
-        if n
-    ]
-    if found:
-        raise InputError(
-            f"can't read {', '.join(found)}; clean them, or list what means missing under "
-            "privacy.missing_tokens"
-        )
 
 
 def _together(fresh: DataFrame, before: Iterable[DataFrame]) -> DataFrame:
@@ -518,76 +495,9 @@ def find_used(config: Config) -> set[str]:
     return used | chosen | {*config.unit} | ({controller} if controller else set())
 
 
-def _casts(config: Config, names: list[str], raw: DataFrame) -> dict[str, str]:
-    """By id: the type to cast a column to. Types are declared, or inferred from the text of CSV."""
-    attributes = [config.attributes.get(name) for name in names]
-    declared = {
-        f"c{i}": a.type
-        for i, a in enumerate(attributes)
-        if a is not None and a.role is not Role.DROP and a.type is not None
-    }
-    inferred = _infer(config, names, raw)
-    return {**declared, **_infer_types(raw, inferred, config.privacy.missing_tokens)}
-
-
-def _infer(config: Config, names: list[str], raw: DataFrame) -> list[str]:
-    """The ids of CSV columns whose type must be inferred from their text."""
-    if config.source.format != "csv":
-        return []
-    ordered = find_ordered_columns(config.all_models, config.attributes)
-    inferred = []
-    for i, name in enumerate(names):
-        attribute = config.attributes.get(name)
-        if attribute is None or attribute.role is Role.DROP or attribute.type is not None:
-            continue
-        has_order = attribute.scale is Scale.ORDINAL or name in ordered
-        number = attribute.scale is Scale.CONTINUOUS or (has_order and attribute.order is None)
-        if number and isinstance(raw.schema[i].dataType, StringType):
-            inferred.append(f"c{i}")
-    return inferred
-
-
-def _infer_types(raw: DataFrame, ids: list[str], missing_tokens: tuple[str, ...]) -> dict[str, str]:
-    """By id: the first of NUMBER_TYPES that all values of a text column can be read as."""
-    if not ids:
-        return {}
-    failures = [
-        F.count_if(
-            is_unreadable(F.col(id), type, missing_tokens)
-            | (~F.trim(id).rlike(look) & ~_is_token(F.col(id), missing_tokens))
-        ).alias(f"{id}_{type}")
-        for id in ids
-        for type, look in NUMBER_TYPES.items()
-    ]
-    counts = raw.agg(*failures).collect()[0]
-    found = {}
-    for id in ids:
-        fitting = [type for type in NUMBER_TYPES if counts[f"{id}_{type}"] == 0]
-        if fitting:
-            found[id] = fitting[0]
-    return found
-
-
-def is_unreadable(column: Column, type: str, missing_tokens: tuple[str, ...]) -> Column:
-    """Whether a value is present and can't be read as the type."""
-    return column.isNotNull() & ~_is_token(column, missing_tokens) & column.try_cast(type).isNull()
-
-
-def _is_token(column: Column, missing_tokens: tuple[str, ...]) -> Column:
-    """Whether a text means a missing value. Texts that only look like a token do not."""
-    if not missing_tokens:
-        return F.lit(False)
-    text = F.trim(F.regexp_replace(F.lower(column.cast("string")), BLANKS, " "))
-    return column.isNotNull() & text.isin([fold_text(token) for token in missing_tokens])
-
-
-def _read_as(column: Column, type: str | None) -> Column:
-    return column if type is None else column.try_cast(type)
-
-
-def read_plain(column: Column, type: str | None, arrow: pa.DataType) -> Column:
-    """A column of another table as a quasi-identifier: cast to `type`, and without NaN."""
-    return _plain_floats(_read_as(column, type), arrow, Role.QUASI_IDENTIFIER)
+def read_plain(column: Column, cast: Cast | None, arrow: pa.DataType) -> Column:
+    """A column of another table as a quasi-identifier: cast, and without NaN."""
+    return _plain_floats(read_as(column, cast), arrow, Role.QUASI_IDENTIFIER)
 
 
 def _plain_floats(column: Column, type: pa.DataType, role: Role) -> Column:

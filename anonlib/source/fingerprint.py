@@ -35,6 +35,8 @@ from anonlib.config.token_codes import (
     name_tokens,
     read_codes,
 )
+from anonlib.source.casts import Cast, read_as
+from anonlib.table.layouts import DECIMALS, LAYOUTS, Reading, choose_reading
 from anonlib.text import (
     DATE_TEXT,
     DECIMAL_TEXT,
@@ -54,6 +56,9 @@ MAX_TIMES, MAX_PARTS = 5, 50
 
 #: Types that texts are tried as, from the narrowest to the widest, by the bit of their flag.
 _TYPES = {"int": 1, "bigint": 2, "double": 4, "date": 8, "timestamp": 16}
+#: By layout of dates and numbers: the bit of its flag; and that of a text with a decimal mark.
+_LAYOUTS = {layout: 32 << i for i, layout in enumerate(LAYOUTS)}
+_MARKED = 32 << len(LAYOUTS)
 #: What of a moment a column of numbers may be. Weekdays begin with Sunday or Monday, from 1 or 0.
 _PARTS: tuple[tuple[str, Callable[[Column], Column]], ...] = (
     ("year", F.year),
@@ -79,14 +84,14 @@ class _Traits(NamedTuple):
         present: bool[n].
         tokens: By token that may mean a missing value: its rows. These are not present.
         far: As in ColumnProfile.
-        parses_as: As in ColumnProfile.
+        reading: What all texts can be read as; None if there is no such type.
     """
 
     hashes: Ints
     present: Bools
     tokens: dict[str, int]
     far: tuple[str, ...]
-    parses_as: str | None
+    reading: Reading | None
 
     @property
     def n_distinct(self) -> int:
@@ -118,6 +123,7 @@ def profile_columns(
     alike = [id for id, (n, distinct) in counts.items() if n == distinct == n_sample]
     unique = _unique(raw, [id for id in alike if n_sample >= MIN_UNIQUE], n_rows, n_sample)
     name_of = dict(zip(types, names, strict=True))
+    read = {id: each.reading for id, each in seen.items() if each.reading is not None}
     kinds = _find_kinds(sample, [id for id in seen if isinstance(types[id], StringType | LongType)])
     parts = _find_parts(sample, types, seen, name_of)
     columns = tuple(
@@ -127,7 +133,8 @@ def profile_columns(
             n_present=counts.get(id, (0, 0))[0],
             n_distinct=counts.get(id, (0, 0))[1],
             unique=id in unique,
-            parses_as=seen[id].parses_as if id in seen else None,
+            parses_as=read[id].type if id in read else None,
+            layout=read[id].layout if id in read else None,
             kind=kinds.get(id),
             tokens=seen[id].tokens if id in seen else {},
             far=seen[id].far if id in seen else (),
@@ -191,8 +198,11 @@ def _flags(text: Column) -> Column:
         "timestamp": text.rlike(TIME_TEXT) & text.try_cast("timestamp").isNotNull(),
     }
     flags = F.lit(0)
-    for type, bit in _TYPES.items():
-        flags = flags + F.when(fits[type], bit).otherwise(0)
+    bits = {bit: fits[type] for type, bit in _TYPES.items()}
+    bits |= {bit: text.rlike(LAYOUTS[layout][1]) for layout, bit in _LAYOUTS.items()}
+    bits[_MARKED] = text.rlike(DECIMALS)
+    for bit, holds in bits.items():
+        flags = flags + F.when(holds, bit).otherwise(0)
     return flags
 
 
@@ -202,12 +212,12 @@ def _look(sketch: pa.Table, id: str, type: DataType) -> _Traits:
     present = hashes.is_valid().to_numpy(zero_copy_only=False)
     hashes, code = hashes.fill_null(0).to_numpy(), codes.fill_null(0).to_numpy()
     is_value = present & ~((code > 0) & (code < FIRST_NUMBER))
-    read_as = None
+    reading = None
     is_number = isinstance(type, NumericType)
     if f"f{id}" in sketch.schema.names:
         flags = sketch[f"f{id}"].fill_null(0).to_numpy()[is_value]
-        read_as = _parse_flags(flags)
-        is_number = read_as in ("int", "bigint", "double")
+        reading = _parse_flags(flags)
+        is_number = reading is not None and reading.type in ("int", "bigint", "double")
     n_distinct = len(np.unique(hashes[is_value]))
     meaning = read_codes({*code[present].tolist()}, n_distinct, is_number=is_number)
     tokens = present & np.isin(code, [*meaning.tokens])
@@ -217,14 +227,17 @@ def _look(sketch: pa.Table, id: str, type: DataType) -> _Traits:
         present=present,
         tokens=name_tokens(Counter(code[tokens].tolist())),
         far=meaning.far,
-        parses_as=read_as,
+        reading=reading,
     )
 
 
-def _parse_flags(flags: "np.ndarray[tuple[int], np.dtype[np.int32]]") -> str | None:
+def _parse_flags(flags: "np.ndarray[tuple[int], np.dtype[np.int32]]") -> Reading | None:
     """The narrowest type that all texts can be read as."""
     common = int(np.bitwise_and.reduce(flags)) if len(flags) else 0
-    return next((type for type, bit in _TYPES.items() if common & bit), None)
+    if type := next((type for type, bit in _TYPES.items() if common & bit), None):
+        return Reading(type)
+    marked = bool(np.bitwise_or.reduce(flags) & _MARKED) if len(flags) else False
+    return choose_reading((n for n, bit in _LAYOUTS.items() if common & bit), marked=marked)
 
 
 def _unique(raw: DataFrame, ids: list[str], n_rows: int, n_sample: int) -> set[str]:
@@ -276,15 +289,18 @@ def _find_parts(
 ) -> dict[str, str]:
     """By id of a column that is a part of a date in another one: which, such as `the hour of
     visit`."""
-    read_as = {id: each.parses_as or types[id].simpleString() for id, each in traits.items()}
+    casts = {
+        id: Cast(types[id].simpleString()) if each.reading is None else Cast(*each.reading)
+        for id, each in traits.items()
+    }
     several = [id for id, each in traits.items() if each.n_distinct > 1]
-    times = [id for id in several if read_as[id].startswith(("date", "timestamp"))][:MAX_TIMES]
-    whole = [id for id in several if read_as[id] in ("tinyint", "smallint", "int", "bigint")]
+    times = [id for id in several if casts[id].type.startswith(("date", "timestamp"))][:MAX_TIMES]
+    whole = [id for id in several if casts[id].type in ("tinyint", "smallint", "int", "bigint")]
     if not times or not (whole or len(times) > 1):
         return {}
     hashes = {f"n{id}": F.col(id).try_cast("bigint") for id in whole[:MAX_PARTS]}
     for id in times:
-        moment = F.col(id).try_cast(read_as[id])
+        moment = read_as(F.col(id), casts[id])
         hashes[f"n{id}"] = moment.cast("timestamp_ntz")
         hashes[f"d{id}"] = moment.cast("date").cast("timestamp_ntz")
         for i, (_, part) in enumerate(_PARTS):

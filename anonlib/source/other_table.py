@@ -11,7 +11,8 @@ from pyspark.sql.types import ArrayType, StructType
 from anonlib.config.model import SourceSection
 from anonlib.errors import ConfigError, InputError, Problem, StorageError
 from anonlib.measure import Measure
-from anonlib.source import read_plain, read_source, rename_columns, require_readable_as
+from anonlib.source import read_plain, read_source, rename_columns
+from anonlib.source.casts import Cast, require_readable_as
 from anonlib.spark.translation import translate_errors
 from anonlib.spark.values import spark_type
 
@@ -75,7 +76,7 @@ def open_other_table(
                         "`columns` names the quasi-identifiers that agree"
                     )
                     raise ConfigError([Problem(f"{where}: columns", text)])
-                casts[places[name]] = wanted
+                casts[places[name]] = Cast(wanted)
             names[places[name]] = name
             value = read_plain(F.col(places[name]), casts.get(places[name]), type)
             values.append(value.alias(id))

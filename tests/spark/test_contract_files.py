@@ -74,7 +74,7 @@ HARMLESS: list[tuple[dict[str, str | bytes], dict[str, str]]] = [
     ({"a.csv": f",,{GOOD}".replace("\nRAW", "\n1,2,RAW")}, {}),
     ({"x/a.csv": GOOD, "x/y/b.csv": GOOD}, {"recursiveFileLookup": "true"}),
     ({"day=1/a.csv": GOOD, "day=2/b.csv": GOOD}, {}),
-    ({"a.csv": GOOD}, {"mode": "FAILFAST", "enforceSchema": "false", "inferSchema": "true"}),
+    ({"a.csv": GOOD}, {"mode": "FAILFAST", "enforceSchema": "false"}),
 ]
 
 

@@ -9,6 +9,7 @@ from anonlib.errors import InputError, Problem
 from anonlib.hierarchy import read_hierarchy
 from anonlib.kernels import Kernel
 from anonlib.privacy import PrivacyModel
+from anonlib.table.layouts import NUMBERS, is_date_pattern
 from anonlib.table.schema import Role, Scale
 
 #: Roles of columns that are not released.
@@ -50,6 +51,7 @@ def check_attributes(
     ordered = find_ordered_columns(models, attributes)
     for name, attribute in attributes.items():
         yield from _check_scale(kernel, name, attribute)
+        yield from _check_format(name, attribute.type, attribute.format)
         where = f"attributes.{name}"
         if attribute.order is not None:
             if attribute.scale is not Scale.ORDINAL and name not in ordered:
@@ -70,6 +72,24 @@ def check_attributes(
                 "the target is published: set `public: true` to accept that, or protect the "
                 "column with a privacy model",
             )
+
+
+def _check_format(name: str, type: str | None, layout: str | None) -> Iterator[Problem]:
+    """Checks how the texts of a column are written."""
+    where = f"attributes.{name}.format"
+    if layout is None:
+        return
+    is_time = type in ("date", "timestamp", "timestamp_ntz")
+    if type in (None, "string", "boolean"):
+        yield Problem(where, "says how the texts of `type` are written; give a type, or remove it")
+    elif is_time and not is_date_pattern(layout):
+        yield Problem(
+            where,
+            "must be a pattern with day, month and a year of four digits, such as dd.MM.yyyy, "
+            "d/M/yyyy H:mm or yyyy-MM-dd'T'HH:mm:ss",
+        )
+    elif not is_time and layout not in NUMBERS:
+        yield Problem(where, f"must be one of {', '.join(NUMBERS)}")
 
 
 def _check_scale(kernel: Kernel, name: str, attribute: Attribute) -> Iterator[Problem]:

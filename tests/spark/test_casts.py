@@ -1,0 +1,90 @@
+"""Texts that are numbers, dates and times: read as the config says, counted where they can't be,
+and never guessed by Spark."""
+
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+import anonlib
+from anonlib.errors import ConfigError
+from anonlib.progress import Progress
+from anonlib.source import open_source
+from anonlib.source.profile import profile
+from tests.spark.support import people, settings
+
+pytestmark = pytest.mark.spark
+
+QUASI = {"role": "quasi_identifier", "scale": "continuous"}
+#: As German and French offices write them.
+ROWS = [
+    (f"{1 + i % 28:02}.{1 + i % 12:02}.{1950 + i}", f"1.{100 + i},50", f"{i % 24:02}:30")
+    for i in range(60)
+]
+
+
+def config(path: Path, target: Path, **changes: Any) -> dict[str, Any]:
+    return {
+        "source": {"format": "csv", "path": str(path), "options": {"header": True, "sep": ";"}},
+        "attributes": {
+            "born": {**QUASI, "type": "date", "format": "dd.MM.yyyy"},
+            "pay": {**QUASI, "type": "decimal(12,2)", "format": "1.234,5"},
+            "hour": {"role": "quasi_identifier", "scale": "nominal"},
+        },
+        "one_row_per_person": True,
+        "privacy": {"models": [{"type": "k_anonymity", "k": 3}]},
+        "release": {"path": str(target)},
+        **changes,
+    }
+
+
+def write(path: Path, rows: list[tuple[str, ...]]) -> None:
+    path.write_text("born;pay;hour\n" + "".join(";".join(row) + "\n" for row in rows))
+
+
+def test_formats(spark: SparkSession, tmp_path: Path) -> None:
+    """Dates and numbers as people write them, also in `where`; a draft names how."""
+    path = tmp_path / "in.csv"
+    write(path, ROWS)
+    found = {c.name: c for c in profile(str(path), None, {}, Progress()).columns}
+    told = {name: (c.parses_as, c.layout) for name, c in found.items()}
+    assert told == {
+        "born": ("date", "d.M.yyyy"),
+        "pay": ("double", "1.234,5"),
+        "hour": (None, None),
+    }
+    raw = config(path, tmp_path / "t")
+    raw["source"]["where"] = "born >= DATE '1960-01-01' AND pay > 1109"
+    source = open_source(spark, anonlib.parse(raw))
+    seen = sorted(row[:3] for row in source.rows().collect())
+    born = [date.fromisoformat("-".join(reversed(row[0].split(".")))) for row in ROWS]
+    assert [row[0] for row in seen] == sorted(day for day in born if day >= date(1960, 1, 1))
+    assert float(seen[0][1]) == 1110.5
+    assert anonlib.release(raw).audit is not None
+
+
+def test_unreadable_values_are_counted(spark: SparkSession, tmp_path: Path) -> None:
+    path = tmp_path / "in.csv"
+    write(path, [*ROWS, ("31.02.1980", "12.5", "x"), ("1980-01-01", "1.23,5", "x")])
+    with pytest.raises(ConfigError) as error:
+        anonlib.release(config(path, tmp_path / "t"))
+    assert "column born: 2 values can't be read as date written as dd.MM.yyyy" in str(error.value)
+    assert "column pay: 2 values can't be read as decimal(12,2)" in str(error.value)
+    assert "31.02" not in str(error.value)
+
+
+def test_types_that_a_column_cannot_have(spark: SparkSession, tmp_path: Path) -> None:
+    """All such columns are named, by their places in the config."""
+    spark.createDataFrame(people()).write.parquet(str(tmp_path / "people.parquet"))
+    wrong = {
+        "wage": {**QUASI, "type": "date"},
+        "city": {**QUASI, "type": "date", "format": "dd.MM.yyyy"},
+    }
+    with pytest.raises(ConfigError) as error:
+        anonlib.check(settings(tmp_path, attributes=wrong))
+    assert "attributes.wage: its type bigint can't be read as date" in str(error.value)
+    wrong["wage"] = {**QUASI, "type": "double", "format": "1.234,5"}
+    with pytest.raises(ConfigError, match="`format` is for text, and the column is bigint"):
+        anonlib.check(settings(tmp_path, attributes=wrong))

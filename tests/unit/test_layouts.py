@@ -1,0 +1,77 @@
+"""How texts write dates and numbers: layouts are told by all texts of a column, and never guessed
+where they leave a doubt."""
+
+import re
+from datetime import date
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from anonlib.local.column_facts import parse_texts
+from anonlib.table.layouts import DATES, LAYOUTS, NUMBERS, Reading, is_date_pattern
+
+TOLD = [
+    (["01.02.1980", "31.12.2001"], Reading("date", "d.M.yyyy")),
+    (["1.2.1980"], Reading("date", "d.M.yyyy")),
+    (["13/02/1980", "01/02/1980"], Reading("date", "d/M/yyyy")),
+    (["02/13/1980", "01/02/1980"], Reading("date", "M/d/yyyy")),
+    (["01/02/1980", "03/04/1981"], None),  # nobody knows which is the month
+    (["32.01.1980"], None),
+    (["01.02.80"], None),  # of which century?
+    (["1980-02-01"], Reading("date")),
+    (["31.12.1980 14:30", "1.1.1980 7:05"], Reading("timestamp", "d.M.yyyy H:mm")),
+    (["14:30", "15:45"], None),
+    (["1.234,50", "7,00", "100"], Reading("double", "1.234,5")),
+    (["12,5", "-7,25"], Reading("double", "1.234,5")),
+    (["1,234.50", "7.00"], Reading("double", "1,234.5")),
+    (["1,234", "5,678"], None),  # thousands, or decimals?
+    (["1,234", "5,6"], Reading("double", "1.234,5")),
+    (["1 234,50", "7,00"], Reading("double", "1 234,5")),
+    (["1\u00a0234,50"], Reading("double", "1 234,5")),
+    (["1'234.50"], Reading("double", "1'234.5")),
+    (["661 716 957", "502 113 004"], None),  # whole numbers in groups may be keys or phones
+    (["12.5", "7"], Reading("double")),
+    (["12 %"], None),
+    ([], None),
+]
+
+
+@pytest.mark.parametrize(("texts", "reading"), TOLD)
+def test_readings(texts: list[str], reading: Reading | None) -> None:
+    assert parse_texts(texts) == reading
+
+
+@given(st.dates(), st.sampled_from(sorted(DATES)))
+def test_dates(day: date, layout: str) -> None:
+    """Each day is of its own layout, whatever its year."""
+    parts = {"d": str(day.day), "M": str(day.month), "yyyy": f"{day.year:04}"}
+    text = re.sub("[a-zA-Z]+", lambda part: parts[part[0]], layout)
+    assert re.match(LAYOUTS[layout][1], text)
+
+
+@given(st.integers(-(10**12), 10**12), st.integers(0, 99), st.sampled_from(sorted(NUMBERS)))
+def test_numbers(whole: int, hundredths: int, layout: str) -> None:
+    groups, decimal = NUMBERS[layout]
+    text = f"{whole:,}".replace(",", groups[0]) + f"{decimal}{hundredths:02}"
+    assert re.match(LAYOUTS[layout][1], text)
+    assert text.translate({ord(g): None for g in groups} | {ord(decimal): "."}) == (
+        f"{whole}.{hundredths:02}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("pattern", "holds"),
+    [
+        ("dd.MM.yyyy", True),
+        ("d MMM yyyy", True),
+        ("yyyy-MM-dd'T'HH:mm:ss.SSS", True),
+        ("d.M.yy", False),
+        ("MM/yyyy", False),
+        ("dd.MM.yyyy dd", False),
+        ("dd.MM.yyyy z", False),
+        ("", False),
+    ],
+)
+def test_patterns(pattern: str, holds: bool) -> None:
+    assert is_date_pattern(pattern) == holds
