@@ -57,6 +57,9 @@ from anonlib.table.schema import Field, Role, Schema, is_atomic
 #: Options that choose a version of a Delta table.
 TRAVELS = {"versionasof", "timestampasof"}
 
+#: The beginning of types of text whose equality is not that of bytes, and the collation of bytes.
+COLLATED, PLAIN = "string collate ", "UTF8_BINARY"
+
 #: The unchanged row, beside its columns as `source.where` sees them.
 _ROW = f"{RESERVED_PREFIX}row"
 
@@ -197,6 +200,12 @@ def _open(
     schema = resolve(config, fields)
     _require_known_equality(schema)
     plain_columns = {c.id: _plain_floats(columns[c.id], c.type, c.role) for c in schema.columns}
+    # Blocks, audits and hashes compare the bytes of texts, as Arrow does.
+    plain_columns |= {
+        c.id: F.collate(columns[c.id], PLAIN)
+        for c in schema.columns
+        if c.source_type.startswith(COLLATED)
+    }
     plain_columns |= {
         c.id: canonical_identity(plain_columns[c.id], c.source_type, config.person.fold_case)
         for c in schema.identifying
@@ -246,8 +255,18 @@ def _require_apart(
 
 
 def _require_known_equality(schema: Schema) -> None:
-    """Raises ConfigError if it is unknown which texts of a person's column are equal."""
+    """Raises ConfigError if it is unknown which texts of a person's column are equal, or if texts
+    of controllers may be equal that differ."""
     problems = [
+        Problem(
+            f"column {column.name}",
+            f"its type {column.source_type} does not say which controllers are the same, as names "
+            f"in `models` do; read it with the collation {PLAIN}",
+        )
+        for column in schema.columns
+        if column.id == schema.controller and column.source_type.startswith(COLLATED)
+    ]
+    problems += [
         Problem(
             f"column {column.name}",
             f"its type {column.source_type} does not say which persons are the same; read it with "

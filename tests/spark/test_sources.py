@@ -225,3 +225,24 @@ def test_data_frames_and_formats_belong_together(spark: SparkSession, tmp_path: 
     for verb in (anonlib.release, pipeline.check, pipeline.evaluate_delta):
         with pytest.raises(ConfigError, match=r"source\.format: dataframe is for"):
             verb(given, **({"trial": True} if verb is pipeline.evaluate_delta else {}))
+
+
+def test_collations(spark: SparkSession, tmp_path: Path) -> None:
+    """Texts are compared by their bytes, whatever the collation that a column comes with; names of
+    controllers, which a collation would make equal, are refused."""
+    frame = spark.createDataFrame(people()).withColumn(
+        "illness", F.collate("illness", "UNICODE_CI")
+    )
+    steps = [{"type": "controller", "column": "city"}, {"type": "mondrian"}]
+    raw = settings(
+        tmp_path,
+        source={"format": "dataframe"},
+        partition={"steps": steps},
+        attributes={"city": {"role": "drop"}},
+    )
+    result = anonlib.release(raw, dataframe=frame)
+    assert result.audit is not None
+    assert result.audit.n_rows == 60
+    collated = frame.withColumn("city", F.collate("city", "UTF8_LCASE"))
+    with pytest.raises(ConfigError, match=r"column city: .* does not say which controllers are"):
+        anonlib.release(raw | {"release": {"path": str(tmp_path / "other")}}, dataframe=collated)
