@@ -92,17 +92,15 @@ def count_files(n_rows: int, rows_per_file: int, n_cores: int) -> int:
 def order_in_table(frame: DataFrame, n_files: int) -> DataFrame:
     """Deals rows to tasks, and orders those of each, by a hash of their values with a fresh secret:
     no order of the source, of blocks or of cells remains. Cost: a shuffle."""
-    return _sort(_with_key(frame).repartition(n_files, _ORDER))
+    secret = F.xxhash64(F.lit(randbits(63)), row_hash(frame))
+    return _sort(frame.withColumn(_ORDER, secret).repartition(n_files, _ORDER))
 
 
 def order_in_files(frame: DataFrame, n_files: int) -> DataFrame:
-    """Joins the tasks of a frame to at most `n_files`, and orders the rows of each as
-    `order_in_table` does. Rows stay with those of their task."""
-    return _sort(_with_key(frame).coalesce(n_files))
-
-
-def _with_key(frame: DataFrame) -> DataFrame:
-    return frame.withColumn(_ORDER, F.xxhash64(F.lit(randbits(63)), row_hash(frame)))
+    """Joins the tasks of a frame to at most `n_files`, and orders the rows of each at random, by a
+    fresh secret. Rows stay with those of their task, and no other task reads them: so the order may
+    be another one when a task is run again, and costs no hash of their values."""
+    return _sort(frame.withColumn(_ORDER, F.rand(randbits(63))).coalesce(n_files))
 
 
 def _sort(frame: DataFrame) -> DataFrame:

@@ -47,21 +47,28 @@ KEY = "__anonlib_order"
 
 @pytest.mark.parametrize(
     ("order", "step"),
-    [(order_in_table, ("repartition", 3, KEY)), (order_in_files, ("coalesce", 3))],
+    [
+        (order_in_table, ("repartition", 3, KEY)),
+        (order_in_files, ("coalesce", 3)),
+    ],
 )
 def test_rows_are_in_the_order_of_a_fresh_secret(
     monkeypatch: pytest.MonkeyPatch, order: Any, step: tuple[Any, ...]
 ) -> None:
-    """One of 63 bits, as many as a positive number of Spark's has, and hashed with the values."""
+    """One of 63 bits, as many as a positive number of Spark's has. Where rows move to other tasks,
+    it is hashed with the values: a task that runs again deals its rows as before."""
     bits: list[int] = []
     monkeypatch.setattr(data_files, "randbits", lambda n: bits.append(n) or 7)
-    functions = SimpleNamespace(lit=lambda value: value, xxhash64=lambda *parts: parts)
+    functions = SimpleNamespace(
+        lit=lambda value: value, xxhash64=lambda *parts: parts, rand=lambda seed: ("rand", seed)
+    )
     monkeypatch.setattr(data_files, "F", functions)
     monkeypatch.setattr(data_files, "row_hash", lambda frame: "values")
     rows: Any = Rows()
     assert order(rows, 3) is rows
     steps = [step, ("sortWithinPartitions", KEY), ("drop", KEY)]
-    assert rows.done == [("withColumn", KEY, (7, "values")), *steps]
+    drawn = (7, "values") if step[0] == "repartition" else ("rand", 7)
+    assert rows.done == [("withColumn", KEY, drawn), *steps]
     assert bits == [63]
 
 
