@@ -1,17 +1,13 @@
 """Figures of the source's columns for a private record: means, missing values, categories."""
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
 from typing import Any
 
 import pyarrow as pa
 
-from anonlib.table.encoding import Encoding
+from anonlib.table.encoding import Encoding, tell_time, units_per_day
 from anonlib.table.schema import Schema
 from anonlib.text import is_few
-
-#: In a day.
-_MICROSECONDS = 86_400_000_000
 
 
 def summarize_source(
@@ -56,10 +52,5 @@ def _moments(encoding: Encoding, type: pa.DataType) -> dict[str, Any]:
     form = "date" if pa.types.is_date(type) else "time" if pa.types.is_timestamp(type) else "number"
     if form == "number":
         return {"mean": mean, "sd": sd, "form": form}
-    per_day = 1 if form == "date" else _MICROSECONDS
-    try:
-        moment = datetime(1970, 1, 1) + timedelta(days=mean / per_day)  # noqa: DTZ001
-    except OverflowError:  # beyond the year 9999: a record does not fail for it
-        return {"mean": None, "sd": None, "form": form}
-    text = moment.date().isoformat() if form == "date" else moment.isoformat(" ", "minutes")
-    return {"mean": text, "sd": sd / per_day, "form": form}
+    text = tell_time(mean, type)  # None beyond the year 9999: a record does not fail for it
+    return {"mean": text, "sd": None if text is None else sd / units_per_day(type), "form": form}

@@ -3,6 +3,7 @@ encoding, fitted on the whole table and shared by all blocks."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 
 import numpy as np
 import pyarrow as pa
@@ -23,6 +24,8 @@ from anonlib.text import fold_text
 MAX_RANGE = 2.0**14
 #: A half range below this counts as 0: dividing by it could overflow.
 NO_RANGE = 2.0**-1000
+#: In a day.
+_MICROSECONDS = 86_400_000_000
 
 
 @dataclass(frozen=True)
@@ -166,6 +169,21 @@ def to_float(values: pa.Array) -> Floats:
         values = values.cast(pa.int64())
     numbers: Floats = values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False).copy()
     return numbers
+
+
+def units_per_day(type: pa.DataType) -> int:
+    """A day in the numbers of `to_float`, of a type of dates or timestamps."""
+    return 1 if pa.types.is_date(type) else _MICROSECONDS
+
+
+def tell_time(number: float, type: pa.DataType) -> str | None:
+    """A number of `to_float` as a date, or as a time to the minute; None beyond the years 1 to
+    9999."""
+    try:
+        moment = datetime(1970, 1, 1) + timedelta(days=number / units_per_day(type))  # noqa: DTZ001
+    except OverflowError:
+        return None
+    return moment.date().isoformat() if pa.types.is_date(type) else moment.isoformat(" ", "minutes")
 
 
 def moments(values: Floats, low: float, high: float) -> tuple[float, float]:

@@ -1,6 +1,7 @@
 """Measures that compare columns against plain pandas and scipy, over every recoder."""
 
 from dataclasses import replace
+from datetime import date, datetime
 from itertools import combinations, product
 from typing import Any
 
@@ -86,6 +87,19 @@ def test_moments_are_those_of_pandas() -> None:
         assert figures == pytest.approx(expected, rel=1e-6)
         change = abs(both[1].var() / both[0].var() - 1)
         assert value(found, "variance", str(name)) == pytest.approx(change, rel=1e-5)
+
+
+def test_moments_of_times_are_told_in_times() -> None:
+    day, time = pa.date32(), pa.timestamp("us", "UTC")
+    days = [date(1975, 1, 1), date(1975, 1, 3), date(1985, 1, 2), date(1985, 1, 4)]
+    born = pa.array(days, day)
+    seen = [datetime(2020, 1, n, 6) for n in (1, 2, 3, 4)]  # noqa: DTZ001
+    source = pa.table({"age": born, "wage": pa.array(seen, time)})
+    recoders = {"age": {"type": "centroid"}, "wage": {"type": "centroid"}}
+    found = made(source, np.array([0, 0, 1, 1]), recoders).findings(Moments())
+    rows = {row[0]: row[1:] for row in found.series[0].rows}
+    assert rows["age"] == ("1980-01-03", "1,827 days", "1980-01-03", "1,827 days")
+    assert rows["wage"] == ("2020-01-02 18:00", "1.118 days", "2020-01-02 18:00", "1 days")
 
 
 @given(pairs(), st.integers(0, 9))

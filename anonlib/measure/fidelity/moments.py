@@ -4,11 +4,13 @@ from collections.abc import Mapping
 from typing import ClassVar, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 
 from anonlib.arrays import Floats
-from anonlib.measure import Figure, Findings, Series, Subjects
+from anonlib.measure import Cell, Figure, Findings, Series, Subjects
 from anonlib.measure.fidelity._axes import Axes, Axis
 from anonlib.measure.fidelity._tally import ColumnMeasure, Counter, Sums, TableStates, stable
+from anonlib.table.encoding import tell_time, units_per_day
 
 
 class Moments(ColumnMeasure):
@@ -107,7 +109,13 @@ def explain_undefined(axis: Axis, ours: Moment, theirs: Moment) -> str:
     return "" if theirs.n else "all values of the release are missing"
 
 
-def _in_units(axis: Axis, moment: Moment) -> tuple[float, float]:
-    """Mean and deviation in the units of the column (days, microseconds, ranks from 0)."""
+def _in_units(axis: Axis, moment: Moment) -> tuple[Cell, Cell]:
+    """Mean and deviation in the units of the column: numbers, ranks from 0, or texts of a date or
+    time and of days. None for a date beyond the calendar."""
     scale, center = axis.encoding.sd, axis.encoding.mean
-    return stable(center + scale * moment.mean), stable(scale * float(np.sqrt(moment.variance)))
+    mean = stable(center + scale * moment.mean)
+    deviation = stable(scale * float(np.sqrt(moment.variance)))
+    if not axis.is_line or not pa.types.is_temporal(axis.type):
+        return mean, deviation
+    days = float(f"{deviation / units_per_day(axis.type):.4g}")
+    return tell_time(mean, axis.type), f"{days:,g} days"
