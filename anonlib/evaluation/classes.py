@@ -2,15 +2,16 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import reduce
+from operator import and_
 
 import numpy as np
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from anonlib.auditing import AuditSpec
 from anonlib.auditing.view import View, make_view
 from anonlib.measure.case import CertaintyBin, Sizes
-from anonlib.spark.values import count_units
 from anonlib.table.columns import TOKEN
 from anonlib.table.schema import Schema
 
@@ -40,26 +41,44 @@ def make_release_view(
 def released_sizes(released: DataFrame, schema: Schema, spec: AuditSpec) -> Sizes:
     """The sizes of the classes of a release.
 
-    Cost: one aggregate. The driver gets one row per size: at most (2 n)^(1/2) for n rows.
+    Cost: one aggregate; with a unit, another one by person. The driver gets one row per size: at
+    most (2 n)^(1/2) for n rows.
     """
     view, spec = make_release_view(released, schema, spec)
-    count = F.count("*") if view.token is None else F.count_distinct(view.token)
-    return _sizes(view.rows, view.keys, count, persons=spec.persons != "unknown")
+    if view.token is not None:
+        return _count_persons(view.rows, view.keys, [view.token])
+    return _count_rows(view.rows, view.keys, persons=spec.persons != "unknown")
 
 
 def source_sizes(source: DataFrame, schema: Schema) -> Sizes:
-    """The sizes of the classes of a source. Cost: one aggregate."""
+    """The sizes of the classes of a source. Cost: as `released_sizes`."""
     keys = [column.id for column in schema.quasi_identifiers]
-    count = count_units(schema.unit)
-    return _sizes(source, keys, count, persons=True)
+    if schema.unit:
+        return _count_persons(source, keys, schema.unit)
+    return _count_rows(source, keys, persons=True)
 
 
-def _sizes(rows: DataFrame, keys: Sequence[str], count: Column, *, persons: bool) -> Sizes:
-    """The sizes of classes. Rows without a person do not count."""
-    classes = rows.groupBy(*keys).agg(count.alias("size")).where("size > 0")
-    found = sorted(classes.groupBy("size").count().collect())
+def _count_rows(rows: DataFrame, keys: Sequence[str], *, persons: bool) -> Sizes:
+    """The sizes of classes in rows. persons: As in `Sizes`."""
+    classes = rows.groupBy(*keys).agg(F.count("*").alias("size"))
+    found = sorted(classes.where("size > 0").groupBy("size").count().collect())
     size, n_classes = np.array(found, np.int64).reshape(-1, 2).T
-    return Sizes(size, n_classes, persons)
+    return Sizes.of_rows(size, n_classes, persons=persons)
+
+
+def _count_persons(rows: DataFrame, keys: Sequence[str], person: Sequence[str]) -> Sizes:
+    """The sizes of classes in persons, by the columns that identify them. Rows in which one of
+    these is missing do not count."""
+    known = reduce(and_, [F.col(name).isNotNull() for name in person])
+    pairs = rows.where(known).select(*keys, *person).distinct()
+    sized = pairs.withColumn("size", F.count("*").over(Window.partitionBy(*keys)))
+    smallest = sized.groupBy(*person).agg(F.min("size").alias("size"))
+    both = sized.select("size", F.lit(1).alias("pair"), F.lit(0).alias("person")).unionAll(
+        smallest.select("size", F.lit(0), F.lit(1))
+    )
+    found = sorted(both.groupBy("size").agg(F.sum("pair"), F.sum("person")).collect())
+    size, n_pairs, n_persons = np.array(found, np.int64).reshape(-1, 3).T
+    return Sizes(size, n_pairs // size, n_persons, persons=True)
 
 
 def certainty(

@@ -53,14 +53,30 @@ def count_source_sizes(source: pa.Table, schema: Schema) -> Sizes:
 
 
 def _count_sizes(classes: RowNumbers, person: RowNumbers | None, *, persons: bool) -> Sizes:
-    """Persons with the number 0 are nobody, and do not count."""
-    place = classes.of_row
-    if person is not None:
-        there = person.of_row > 0
-        place = np.unique(place[there] * person.size + person.of_row[there]) // person.size
+    """The sizes of classes. Persons with the number 0 are nobody, and do not count.
+
+    Args:
+        classes: The class of each row.
+        person: The person of each row; None to count rows.
+        persons: As in `Sizes`.
+    """
+    if person is None:
+        return Sizes.of_rows(*_count_each(np.bincount(classes.of_row)), persons=persons)
+    there = person.of_row > 0
+    pairs = np.unique(classes.of_row[there] * person.size + person.of_row[there])
+    place, who = np.divmod(pairs, person.size)
     n = np.bincount(place, minlength=classes.size)
+    size, n_classes = _count_each(n)
+    smallest = np.full(person.size, len(size))  # the place of the size of the person's class
+    np.minimum.at(smallest, who, np.searchsorted(size, n[place]))
+    n_persons = np.bincount(smallest, minlength=len(size) + 1)[: len(size)]
+    return Sizes(size, n_classes, n_persons, persons)
+
+
+def _count_each(n: Ints) -> tuple[Ints, Ints]:
+    """The sizes that occur among those of classes, and the classes of each."""
     size, n_classes = np.unique(n[n > 0], return_counts=True)
-    return Sizes(size.astype(np.int64), n_classes.astype(np.int64), persons)
+    return size.astype(np.int64), n_classes.astype(np.int64)
 
 
 def count_certainty(

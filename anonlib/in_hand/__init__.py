@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from anonlib.auditing.report import AuditReport, value_risk
+from anonlib.auditing.report import THRESHOLD, AuditReport, value_risk
 from anonlib.config.checks.context_section import require_current, require_reviewed
 from anonlib.config.keys import derive_pseudonym_key
 from anonlib.config.minimum_k import check_minimum_k
@@ -59,6 +59,7 @@ from anonlib.text import is_few
 
 if TYPE_CHECKING:
     from anonlib.config.guess import ColumnProfile
+    from anonlib.evaluation.memory_case import MemoryCase
     from anonlib.in_hand.suggestion import Suggestion, SuggestOptions
     from anonlib.local.engine import MemoryRelease
     from anonlib.local.rows import Rows
@@ -456,7 +457,7 @@ def _release_in_memory(
     record["policy"] = [asdict(verdict) for verdict in rules]
     record["overview"] = asdict(overview)
     record["evaluation"] = evaluation and evaluation.to_dict()
-    risk = _value_risk(report, config.unit)
+    risk = _value_risk(report, config.unit, case)
     table = like(released, data, [c.name for c in schema.released if _keeps_type(c)])
     names = list_names(table)
     record["table_digest"] = digest_in_memory(to_arrow(table, names)).text
@@ -483,13 +484,28 @@ def _note(rows: "Rows", config: Config) -> Iterator[str]:
     yield from note_unused_in_memory(config)
 
 
-def _value_risk(report: AuditReport, unit: Sequence[str]) -> dict[str, float]:
-    """Risks by the sizes of classes. With a unit, whose rows are no persons, the largest one: by
-    the persons of the smallest class."""
+def _value_risk(
+    report: AuditReport, unit: Sequence[str], case: "MemoryCase | None" = None
+) -> dict[str, float]:
+    """Risks by the sizes of classes.
+
+    Args:
+        report: The report of the audit.
+        unit: The columns that identify a person, if rows are no persons. Then audits know the
+            persons of the smallest class only, which tell the largest chance.
+        case: The release in memory, in which each person can be counted by their smallest class.
+    """
     if not unit:
         return value_risk(report.sizes, report.n_classes, report.n_rows)
     fewest = report.smallest_class
-    return {"prosecutor_max": 1 / fewest} if fewest else {}
+    if not fewest:
+        return {}
+    largest = {"prosecutor_max": 1 / fewest}
+    if case is None:
+        return largest
+    sizes = case.sizes
+    above = sizes.share_above(THRESHOLD)
+    return {**largest, "marketer": sizes.mean_chance, "prosecutor_at_risk": above}
 
 
 def _make_record(

@@ -32,8 +32,9 @@ class Release:
             no categories that no row has. Of a Spark DataFrame it is the published Delta table.
         audit: The audit's report: a verdict for each privacy model.
         losses: By metric: the information that was lost; None if it is not defined.
-        risk: By name: how likely persons are found again, from 0 to 1. With a `unit` only the
-            largest chance: persons are counted class by class, and not in the whole table.
+        risk: By name: how likely persons are found again, from 0 to 1. With a `unit` each person
+            counts once, by the smallest class that they have rows in; of a Spark DataFrame there is
+            the largest chance only, and the measure `reidentification` has the others.
         notes: What was guessed, what is not in the release, what to look at.
         config: The config of the release. `config_yaml` is its text, for a file.
         record: The private record of the release, as `report` shows it.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 
-from anonlib.arrays import Floats, Ints
+from anonlib.arrays import Floats, Ints, mean_ratio
 from anonlib.measure.examples import LearnTarget
 from anonlib.measure.features import Features
 from anonlib.measure.learners import Learner
@@ -31,18 +31,41 @@ class Sizes:
     Attributes:
         size: int64[s], ascending. The sizes that occur.
         n_classes: int64[s]. The number of classes of each size.
+        n_persons: int64[s]. The persons whose smallest class has each size: a person with rows in
+            several classes is most easily found in the smallest one, and counts once.
         persons: Whether sizes count persons. Otherwise they count rows: a person may have several
             rows, but it is unknown which rows belong together.
     """
 
     size: Ints
     n_classes: Ints
+    n_persons: Ints
     persons: bool
+
+    @classmethod
+    def of_rows(cls, size: Ints, n_classes: Ints, *, persons: bool) -> "Sizes":
+        """The sizes of classes that count rows, each of which is in one class. persons: As in
+        `Sizes`."""
+        return cls(size, n_classes, size * n_classes, persons)
 
     @property
     def n(self) -> int:
-        """The number of persons. A person in several classes counts in each."""
-        return int(self.size @ self.n_classes)
+        """The number of persons."""
+        return int(self.n_persons.sum())
+
+    @property
+    def overlap(self) -> bool:
+        """Whether a person has rows in several classes."""
+        return self.n < int(self.size @ self.n_classes)
+
+    @property
+    def mean_chance(self) -> float:
+        """The mean chance 1/f of persons to be found, in a class of f."""
+        return mean_ratio(self.n_persons, self.size, self.n)
+
+    def share_above(self, chance: float) -> float:
+        """The share of persons whose chance 1/f is above another one."""
+        return int(self.n_persons @ (1.0 / self.size > chance)) / self.n
 
     @property
     def smallest(self) -> int:
@@ -225,11 +248,12 @@ class Case(ABC):
     @property
     @abstractmethod
     def sizes(self) -> Sizes:
-        """The classes of the release. Cost: one aggregate, shared by all measures."""
+        """The classes of the release. Cost: one aggregate, and one by person if these can be told
+        apart, shared by all measures."""
 
     @abstractmethod
     def source_sizes(self) -> Sizes:
-        """The classes of the source. Cost: one aggregate."""
+        """The classes of the source. Cost: one aggregate; with a unit, another one by person."""
 
     @property
     @abstractmethod

@@ -258,7 +258,7 @@ def _risks(record: Record) -> Iterator[Row]:
     yield _chance("largest chance", None if largest is None else largest.value, known)
     figures = _list_figures(record, "reidentification")
     means = [f["value"] for f in figures if f["name"] == "prosecutor_mean" and not f.get("by_rows")]
-    how = f"measured{OF_BATCH if is_batch(record) else ''}"
+    how = f"measured{OF_BATCH if is_batch(record) else ''}, each person by the smallest class"
     yield _chance("mean chance", means[0] if means else None, how)
 
 

@@ -1,26 +1,31 @@
 """Re-identification and uniqueness from the sizes of classes, against one person at a time."""
 
+from collections import Counter
 from fractions import Fraction
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from anonlib.arrays import mean_ratio
+from anonlib.auditing.arrow_values import combine, number_keys
+from anonlib.evaluation.memory_classes import count_released_sizes
 from anonlib.measure.case import Sizes
 from anonlib.measure.risk._population import expected_risk
 from anonlib.measure.risk.reidentification import Reidentification
 from anonlib.measure.risk.uniqueness import Uniqueness
+from anonlib.table.columns import TOKEN
 
 many = st.lists(st.integers(1, 40) | st.integers(1, 5000), min_size=1, max_size=60)
 
 
 def sizes_of(classes: list[int], *, persons: bool = True) -> Sizes:
     size, n_classes = np.unique(np.array(classes, np.int64), return_counts=True)
-    return Sizes(size, n_classes, persons)
+    return Sizes.of_rows(size, n_classes, persons=persons)
 
 
 def measured(classes: list[int], k: int, **parameters: Any) -> Any:
@@ -87,6 +92,59 @@ def test_series_tell_of_whole_classes_and_only_of_released_ones(classes: list[in
         assert prosecutor == pytest.approx(above / sum(classes))
     assert measured(classes, smallest + 1)[1] == ()
     assert measured(classes, 0)[1] == ()
+
+
+rows_of_persons = st.lists(
+    st.tuples(st.integers(0, 6), st.none() | st.integers(0, 30)), max_size=80
+)
+
+
+def sizes_by_hand(rows: list[tuple[int, int | None]]) -> tuple[dict[int, int], dict[int, int]]:
+    """By size: the classes, and the persons whose smallest class has it."""
+    classes: dict[int, set[int]] = {}
+    for place, person in rows:
+        if person is not None:
+            classes.setdefault(place, set()).add(person)
+    persons = {person for members in classes.values() for person in members}
+    smallest = [min(len(c) for c in classes.values() if person in c) for person in persons]
+    return Counter(map(len, classes.values())), Counter(smallest)
+
+
+@given(rows_of_persons)
+def test_a_person_counts_once_by_the_smallest_class(rows: list[tuple[int, int | None]]) -> None:
+    classes, persons = sizes_by_hand(rows)
+    table = pa.table(
+        {
+            "place": pa.array([place for place, _ in rows], pa.int64()),
+            TOKEN: pa.array([person for _, person in rows], pa.int64()),
+        }
+    )
+    numbers = combine([number_keys(table.column("place"))], table.num_rows)
+    schema: Any = None
+    spec: Any = SimpleNamespace(token=None, persons="unknown")
+    sizes = count_released_sizes(table, numbers, schema, spec)
+    assert sizes.persons
+    assert dict(zip(sizes.size.tolist(), sizes.n_classes.tolist(), strict=True)) == classes
+    assert [persons[size] for size in sizes.size.tolist()] == sizes.n_persons.tolist()
+    assert sizes.n == persons.total()
+    pairs = {(place, person) for place, person in rows if person is not None}
+    assert sizes.overlap == (len(pairs) > sizes.n)
+
+    case: Any = SimpleNamespace(sizes=sizes, k=sizes.smallest)
+    found = Reidentification(threshold=0.2).measure(case)
+    values = {figure.name: figure.value for figure in found.figures}
+    if not persons:
+        assert {*values.values()} == {None}
+        return
+    chances = [1 / size for size in persons.elements()]
+    assert values["prosecutor_max"] == max(chances)
+    assert values["prosecutor_mean"] == values["marketer"] == pytest.approx(np.mean(chances))
+    above = sum(chance > 0.2 for chance in chances) / sizes.n
+    assert values["prosecutor_at_risk"] == values["journalist_at_risk"] == above
+    histogram, _ = found.series
+    assert sum(row[2] for row in histogram.rows) == classes.total()
+    assert sum(row[3] for row in histogram.rows) == sizes.n
+    assert all(row[3] == 0 or row[3] >= sizes.smallest for row in histogram.rows)
 
 
 @pytest.mark.parametrize(("classes", "population"), [([], None), ([3, 4], 6)])

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from anonlib.evaluation import samples
+from anonlib.evaluation.classes import source_sizes
 from anonlib.evaluation.linking import link_rows
+from anonlib.evaluation.memory_classes import count_source_sizes
 from anonlib.measure import Findings
 from anonlib.measure.case import Case
 from anonlib.measure.nearest import Attack, MatchedColumn, SpanDistances
@@ -227,21 +230,47 @@ def test_persons_are_counted_while_they_can_be(spark: SparkSession, tmp_path: Pa
     found = Reidentification().measure(case)
     rows = case.released.toPandas()
     keys = [case.schema[name].id for name in ("age", "height", "city")]
-    persons = rows.groupby(rows[keys].astype(str).agg("|".join, axis=1))[TOKEN].nunique()
-    assert value(found, "prosecutor_max") == 1 / persons.min()
-    assert value(found, "marketer") == pytest.approx(len(persons) / persons.sum())
-    assert "rows are counted" not in found.figures[0].note
+    rows["of"] = rows.groupby(rows[keys].astype(str).agg("|".join, axis=1))[TOKEN].transform(
+        "nunique"
+    )
+    smallest = rows.groupby(TOKEN)["of"].min()
+    assert len(smallest) == N // 2
+    assert value(found, "prosecutor_max") == 1 / rows["of"].min()
+    assert value(found, "marketer") == pytest.approx((1 / smallest).mean())
+    assert value(found, "prosecutor_at_risk") == (1 / smallest > 0.09).mean()
+    assert "counts once, by the smallest" in found.figures[0].note
     unique = Uniqueness().measure(case)
     source = table()
     source["height"] += 0.0
-    who = source.groupby(["age", "height", "city"], dropna=False)["person"].nunique()
-    assert value(unique, "source_unique") == (who == 1).sum() / who.sum()
+    groups = source.groupby(["age", "height", "city"], dropna=False)["person"]
+    alone = source[groups.transform("nunique") == 1]["person"].nunique()
+    assert value(unique, "source_unique") == alone / (N // 2)
 
     published = replace(case, released=case.released.drop(TOKEN, LINK))
     found = Reidentification().measure(published)
     assert value(found, "prosecutor_max") == 1 / 12
     assert all("rows are counted" in figure.note for figure in found.figures)
     assert all(figure.by_rows for figure in found.figures)
+
+
+def test_persons_count_by_their_smallest_class_as_in_memory(spark: SparkSession) -> None:
+    """200 persons: one class of all in 19 months, and 20 classes of 10 in the last; and any."""
+    random = np.random.default_rng(8)
+    visits = [(month, p // 10 if month == 19 else 0, p) for month in range(20) for p in range(200)]
+    draws = zip(*random.integers(0, [[4], [9], [60]], (3, 400)).tolist(), strict=True)
+    some = [(a or None, b, None if person == 0 else person) for a, b, person in draws]
+    schema: Any = SimpleNamespace(
+        quasi_identifiers=[SimpleNamespace(id="a"), SimpleNamespace(id="b")], unit=("p",)
+    )
+    expected: dict[int, tuple[list[int], ...]] = {200: ([10, 200], [20, 19], [200, 0])}
+    for rows in (visits, some):
+        frame = spark.createDataFrame(rows, "a int, b int, p int")
+        found = source_sizes(frame, schema)
+        here = count_source_sizes(frame.toArrow(), schema)
+        numbers = [each.tolist() for each in (found.size, found.n_classes, found.n_persons)]
+        assert numbers == [each.tolist() for each in (here.size, here.n_classes, here.n_persons)]
+        assert found.n == len({person for *_, person in rows} - {None})
+        assert tuple(numbers) == expected.get(found.n, tuple(numbers))
 
 
 def test_order_of_published_rows(

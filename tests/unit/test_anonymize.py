@@ -322,7 +322,7 @@ def test_a_person_with_many_rows() -> None:
     assert classes.size().min() >= 5
     assert found.audit.verdicts[0].value is not None
     assert found.audit.verdicts[0].value >= 5
-    assert found.risk == {"prosecutor_max": 1 / found.audit.verdicts[0].value}
+    assert found.risk["prosecutor_max"] == 1 / found.audit.verdicts[0].value
     assert "patient" not in found.table.columns
 
 

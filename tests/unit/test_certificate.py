@@ -225,7 +225,9 @@ def test_chances_of_persons_of_a_unit() -> None:
     given["audit"]["verdicts"][0] |= {"value": 10, "exact": False}
     risks = texts(seal_record(json.dumps(given)), "Risks")
     assert risks["largest chance to be found by class size"] == "0.1 | – | at most | above 0.09"
-    assert risks["mean chance to be found by class size"] == "0.04 | – | measured | within 0.09"
+    assert risks["mean chance to be found by class size"] == (
+        "0.04 | – | measured, each person by the smallest class | within 0.09"
+    )
     given["audit"]["verdicts"][0]["value"] = None
     risks = texts(seal_record(json.dumps(given)), "Risks")
     assert risks["largest chance to be found by class size"].startswith("not covered")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from pydantic import Field
 
-from anonlib.arrays import Floats, Ints, mean_ratio
+from anonlib.arrays import Floats, Ints
 from anonlib.measure import Figure, Findings, Measure, Series, Subjects
 from anonlib.measure.risk._population import expected_risk
 
@@ -40,9 +40,11 @@ class Reidentification(Measure):
     from f (see `expected_risk`). A source that was selected by values, such as one year, is not a
     random sample: leave `population` out.
 
-    With a `unit`, f counts persons. For a published table it counts rows, unless a pseudonym tells
-    whose they are: a note says so, and no gate passes by it.
-    Cost: one aggregate of the release.
+    With a `unit`, f counts persons. A person who has rows in several classes counts once, by the
+    smallest of them, where they are found most easily; what several of these rows tell together is
+    not counted. For a published table f counts rows, unless a pseudonym tells whose they are: a
+    note says so, and no gate passes by it.
+    Cost: one aggregate of the release; with a `unit`, another one by person.
     """
 
     type: ClassVar[str] = "reidentification"
@@ -51,16 +53,17 @@ class Reidentification(Measure):
     names: ClassVar[Mapping[str, str]] = {
         "prosecutor_max": "largest chance of a person to be found by an attacker who knows that "
         "the person is in the release; 0 to 1, less is safer",
-        "prosecutor_mean": "mean chance of persons to be found by an attacker who knows that they "
-        "are in the release; 0 to 1, less is safer",
+        "prosecutor_mean": "mean chance of persons, by the smallest class of each, to be found by "
+        "an attacker who knows that they are in the release; 0 to 1, less is safer",
         "prosecutor_at_risk": "share of persons found with a chance above `threshold` by an "
-        "attacker who knows they are in the release; 0 to 1, less is safer",
+        "attacker who knows they are in the release, by the smallest class of each; 0 to 1, less "
+        "is safer",
         "journalist_max": "largest chance of a person to be found by an attacker who does not know "
         "who is in the release; 0 to 1, less is safer",
         "journalist_at_risk": "share of persons found with a chance above `threshold` by one who "
-        "does not know who is in the release; 0 to 1, less is safer",
-        "marketer": "share of persons whom an attacker who links everybody would get right, on "
-        "average; 0 to 1, less is safer",
+        "does not know who is in the release, by the smallest class of each; 0 to 1, less is safer",
+        "marketer": "share of persons whom an attacker who links everybody, by the smallest class "
+        "of each, would get right, on average; 0 to 1, less is safer",
     }
     reference: ClassVar[str] = (
         "K. El Emam, F. K. Dankar, Protecting privacy using k-anonymity, Journal of the American "
@@ -84,22 +87,21 @@ class Reidentification(Measure):
         why = self._explain(sizes)
         if why:
             return Findings(tuple(Figure(name, None, note=why) for name in self.names))
-        n, persons = sizes.n, sizes.size * sizes.n_classes
+        n, persons = sizes.n, sizes.n_persons
         prosecutor = 1.0 / sizes.size
         journalist, note = prosecutor, WHOLE
         if self.population is not None:
             journalist = expected_risk(sizes.size, n / self.population)
             note = f"expected, for a random sample of {self.population} persons"
-        rows = "" if sizes.persons else ROWS
-        notes = "; ".join(filter(None, [note, rows]))
-        mean = mean_ratio(persons, sizes.size, n)
-        at_risk = (int(persons @ (risk > self.threshold)) / n for risk in (prosecutor, journalist))
+        how = (SEVERAL if sizes.overlap else "") if sizes.persons else ROWS
+        notes = "; ".join(filter(None, [note, how]))
+        mean, at_risk = sizes.mean_chance, int(persons @ (journalist > self.threshold)) / n
         values = (
-            (float(prosecutor.max()), rows),
-            (mean, rows),
-            (next(at_risk), rows),
+            (float(prosecutor.max()), how),
+            (mean, how),
+            (sizes.share_above(self.threshold), how),
             (float(journalist.max()), notes),
-            (next(at_risk), notes),
+            (at_risk, notes),
             (mean if self.population is None else float(persons @ journalist) / n, notes),
         )
         figures = tuple(
@@ -122,23 +124,29 @@ class Reidentification(Measure):
 
 
 def _histogram(sizes: "Sizes") -> Series:
-    """Classes and persons by size, in bins of about equal width on a logarithmic scale."""
+    """Classes by size, and persons by the size of their smallest class, in bins of about equal
+    width on a logarithmic scale. A bin has as many persons as the smallest class at least, or none:
+    one with fewer is joined to the one before it."""
     ends = np.geomspace(sizes.smallest, sizes.size[-1] + 1, MAX_BINS + 1)
     edges = np.unique(np.rint(ends).astype(np.int64))
     place = np.searchsorted(edges, sizes.size, side="right") - 1
-    rows = []
+    rows: list[tuple[int, int, int, int]] = []
     for i in np.unique(place):
-        n_classes, size = sizes.n_classes[place == i], sizes.size[place == i]
-        rows.append((int(size[0]), int(size[-1]), int(n_classes.sum()), int(n_classes @ size)))
+        size, *counts = (x[place == i] for x in (sizes.size, sizes.n_classes, sizes.n_persons))
+        low, high, (n_classes, n_persons) = int(size[0]), int(size[-1]), map(int, map(sum, counts))
+        while 0 < n_persons < sizes.smallest:  # the first bin has whole classes
+            low, _, more_classes, more_persons = rows.pop()
+            n_classes, n_persons = n_classes + more_classes, n_persons + more_persons
+        rows.append((low, high, n_classes, n_persons))
     return Series("class_sizes", "", ("from", "to", "classes", "persons"), tuple(rows))
 
 
 def _risks(persons: Ints, prosecutor: Floats, journalist: Floats, threshold: float) -> Series:
     """The share of persons with a risk above each level, and above the threshold. These persons
-    make up whole classes.
+    are all those of some classes.
 
     Args:
-        persons: int64[s]. The persons in classes of each size.
+        persons: int64[s]. The persons whose smallest class has each size.
         prosecutor: float64[s]. Their risk.
         journalist: float64[s]. The same, without knowing who is in the release.
         threshold: The threshold.
@@ -152,6 +160,11 @@ def _risks(persons: Ints, prosecutor: Floats, journalist: Floats, threshold: flo
 
 
 ROWS = (
-    "rows are counted, since persons can't be told apart any more; where one has several in a "
-    "class, the risk is larger"
+    "rows are counted, since persons can't be told apart any more; where one has several, in a "
+    "class or in several classes, the risk is larger"
+)
+#: Said of persons with rows in several classes.
+SEVERAL = (
+    "a person with rows in several classes counts once, by the smallest; several of their rows "
+    "together may tell more"
 )

@@ -12,6 +12,7 @@ from anonlib.measure.risk.reidentification import ROWS
 if TYPE_CHECKING:
     from anonlib.measure.case import Case, Sizes
 
+SEVERAL = "persons have rows in several classes of the source; it is estimated where each has one"
 #: Up to this sampling fraction Pitman's estimate is better than Zayatz's.
 SMALL = 0.1
 
@@ -30,16 +31,20 @@ class Uniqueness(Measure):
     recommend the smaller of Zayatz's and a third estimate, which is not implemented here. A note
     marks the better one. Without `population`, the population is the source.
 
-    Cost: one aggregate of the source, and one of the release, which other measures share.
+    With a `unit`, a person is unique if nobody else has the quasi-identifiers of one of their rows.
+    The estimates are of persons with one class each: if some have rows in several, there are none.
+
+    Cost: one aggregate of the source, and one of the release, which other measures share; with a
+    `unit`, another one of each by person.
     """
 
     type: ClassVar[str] = "uniqueness"
     is_risk: ClassVar[bool] = True
     names: ClassVar[Mapping[str, str]] = {
-        "source_unique": "share of persons in the source whose quasi-identifiers nobody else there "
-        "has; 0 to 1, less is safer",
-        "release_unique": "share of persons in the release whose released quasi-identifiers nobody "
-        "else there has; 0 to 1, less is safer",
+        "source_unique": "share of persons in the source whose quasi-identifiers, in a row of "
+        "theirs, nobody else there has; 0 to 1, less is safer",
+        "release_unique": "share of persons in the release whose released quasi-identifiers, in a "
+        "row of theirs, nobody else there has; 0 to 1, less is safer",
         "population_unique": "estimated share of persons in the population whose quasi-identifiers "
         "nobody else there has; 0 to 1, less is safer",
     }
@@ -77,6 +82,8 @@ class Uniqueness(Measure):
         if population == n or not unique:
             note = "of the source itself" if population == n else "nobody is unique in the source"
             return tuple(Figure(name, unique, of, note) for of in ("Pitman", "Zayatz"))
+        if source.overlap:
+            return tuple(Figure(name, None, of, SEVERAL) for of in ("Pitman", "Zayatz"))
         size, n_classes = source.size, source.n_classes
         found = pitman_uniques(pitman(size, n_classes), population) / population
         both = unique * zayatz(size, n_classes, population)
@@ -89,5 +96,5 @@ class Uniqueness(Measure):
 
 
 def _unique(sizes: "Sizes") -> float | None:
-    """The share of persons who are alone in their class; None without persons."""
-    return int(sizes.n_classes[sizes.size == 1].sum()) / sizes.n if sizes.n else None
+    """The share of persons who are alone in a class; None without persons."""
+    return int(sizes.n_persons[sizes.size == 1].sum()) / sizes.n if sizes.n else None
