@@ -8,6 +8,7 @@ from anonlib.pages.certificate import (
     CertificateSection,
     is_in_memory,
     was_measured,
+    was_tested,
 )
 from anonlib.pages.front import was_attacked
 from anonlib.pages.secrecy import find_k
@@ -78,6 +79,10 @@ _NOUNS = {
     "identifier": "identifier",
     "target": "target",
 }
+
+
+#: Tests without a control, in words: linkage of rows is not the linkability of WP216.
+_TESTS = {"linkage": "linkage of rows to the nearest tuples", "disclosure": "disclosure"}
 
 
 class _Points:
@@ -206,9 +211,10 @@ class _Points:
         return "; ".join(filter(None, [models, attack, not_attacked])) or NOT_COVERED
 
     def _say_tests(self) -> str:
-        made = [name for name in ATTACKS if was_attacked(self._record, name)]
-        made += [name for name in ("linkage", "disclosure") if was_measured(self._record, name)]
-        return ", ".join(map(spoken, made)) or NOT_COVERED
+        """The attacks and tests of which the risks show what was found."""
+        made = [spoken(name) for name in ATTACKS if was_attacked(self._record, name)]
+        made += [text for name, text in _TESTS.items() if was_tested(self._record, name)]
+        return ", ".join(made) or NOT_COVERED
 
     def _say_practices(self) -> str:
         gates = f"gates: {'; '.join(self._gates)}" if self._gates else "no gate is set"

@@ -49,6 +49,8 @@ _UTILITIES = (
 #: Losses that stand in where too few figures were measured.
 _LOSSES = ("ncp", "sse", "nllm", "classification", "discernibility")
 _N_UTILITIES = 3
+#: Tests without a control: measures, and the figure of each that the risks show.
+TESTS = {"linkage": "record", "disclosure": "certain"}
 #: Figures of the group that fares worst, and what they are in the list of groups.
 _GROUPS = {"worst_loss": "loss", "worst_suppression": "suppressed", "worst_risk": "risk"}
 #: The outcome of a release that is a table in memory; and all that a certificate may be of.
@@ -239,6 +241,7 @@ def _attacks(record: Record) -> Iterator[Row]:
             yield _attack(record, name)
     if control := describe_control(record):
         yield "attacks", control
+    yield from _linkage(record)
     yield from _disclosure(record)
 
 
@@ -292,11 +295,25 @@ def _compare_to_threshold(value: float | None) -> str:
     return f"{'above' if value > THRESHOLD else 'within'} {THRESHOLD}"
 
 
+def _linkage(record: Record) -> Iterator[Row]:
+    """The share of sampled rows that are found by the nearest released tuple, if measured; guessing
+    stands for a control."""
+    found = {each["name"]: each["value"] for each in _list_figures(record, "linkage")}
+    if TESTS["linkage"] not in found:
+        return
+    few = tells_few(record, f"linkage.{TESTS['linkage']}")
+    share = withhold(record) if few else number(found[TESTS["linkage"]])
+    guess = f"{number(found.get('record_guess'))} by guessing"
+    bounds = "; ".join(_list_bounds(record, "linkage"))
+    name = "linkage: sampled rows found by the nearest released tuple"
+    yield name, share, guess, "share of rows", bounds or "no gate"
+
+
 def _disclosure(record: Record) -> Iterator[Row]:
     """The share of rows whose class all but tells a sensitive value, by column, if measured."""
     gates = [gate for gate in list_gates(record) if gate.figure == "disclosure.certain"]
     for each in _list_figures(record, "disclosure"):
-        if each["name"] == "certain":
+        if each["name"] == TESTS["disclosure"]:
             bounds = [gate.text for gate in gates if gate.of in (None, each["of"])]
             name = f"rows whose class all but tells {each['of']}"
             yield name, number(each["value"]), "–", "share of rows", "; ".join(bounds) or "no gate"
@@ -310,6 +327,11 @@ def _list_bounds(record: Record, measure: str) -> list[str]:
 def was_measured(record: Record, name: str) -> bool:
     """Whether a measure has a figure with a value."""
     return bool(_list_figures(record, name))
+
+
+def was_tested(record: Record, name: str) -> bool:
+    """Whether the risks show what a test of `TESTS` found."""
+    return any(each["name"] == TESTS[name] for each in _list_figures(record, name))
 
 
 def _attack(record: Record, name: str) -> Row:

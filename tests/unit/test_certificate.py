@@ -154,6 +154,28 @@ def test_attacks_that_were_made() -> None:
     assert texts(nothing, "Annex: Opinion 05/2014")["3 linkability"] == "not covered"
 
 
+def test_annexes_name_the_tests_that_the_risks_show() -> None:
+    linkage = [reports.figure("record", 0.05), reports.figure("record_guess", 0.002)]
+    measures = {"linkage": reports.findings(linkage)}
+    found = facts(evaluation={"measures": measures, "gates": []}, n_suppressed=0)
+    risks = texts(found, "Risks")
+    line = "linkage: sampled rows found by the nearest released tuple"
+    assert risks[line] == "0.05 | 0.002 by guessing | share of rows | no gate"
+    iso = texts(found, "Annex: ISO/IEC")
+    assert iso["8.2.3 adversarial testing"] == "linkage of rows to the nearest tuples"
+    assert texts(found, "Annex: Opinion 05/2014")["3 linkability"] == "not covered"
+    gates = [{"gate": "linkage.record at most 0.1", "passed": True, "found": "x"}]
+    few = facts(evaluation={"measures": measures, "gates": gates}, n_suppressed=3)
+    told = texts(few, "Risks")[line]
+    assert told.startswith("withheld: ")
+    assert told.endswith("linkage.record at most 0.1")
+    measures |= {"linkage": reports.findings([reports.figure("record_bound", 0.1)])}
+    measures |= {"disclosure": reports.findings([reports.figure("lone", 0.1, "age")])}
+    found = facts(evaluation={"measures": measures, "gates": []})
+    assert line not in texts(found, "Risks")
+    assert texts(found, "Annex: ISO/IEC")["8.2.3 adversarial testing"] == "not covered"
+
+
 @pytest.mark.parametrize(("high", "word"), [(0.2, "above"), (None, "not known to be within")])
 def test_the_subject_whose_risk_may_be_the_highest(high: float | None, word: str) -> None:
     """As in the report: few attempts on it prove little."""
