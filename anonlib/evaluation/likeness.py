@@ -1,7 +1,8 @@
 """Counts the rows of a table that agree with sampled rows, in combinations of quasi-identifiers."""
 
 from collections.abc import Sequence
-from operator import add
+from functools import reduce
+from operator import add, and_
 
 import numpy as np
 from pyspark.sql import Column, DataFrame
@@ -26,10 +27,15 @@ def hash_released_keys(released: DataFrame, schema: Schema, spec: AuditSpec) -> 
 
 
 def hash_source_keys(source: DataFrame, schema: Schema) -> DataFrame:
-    """The hashes of the quasi-identifiers of a source."""
+    """The hashes of the quasi-identifiers of a source; with a unit, then those of persons: rows
+    without a person have the same one."""
     types = {field.name: field.dataType for field in source.schema.fields}
     ids = [column.id for column in schema.quasi_identifiers]
-    return _hash(source, [canonical_key(F.col(id), types[id]) for id in ids])
+    keys = [canonical_key(F.col(id), types[id]) for id in ids]
+    if schema.unit:
+        known = reduce(and_, [F.col(id).isNotNull() for id in schema.unit])
+        keys.append(F.when(known, F.struct(*schema.unit)))
+    return _hash(source, keys)
 
 
 def _hash(rows: DataFrame, keys: Sequence[Column]) -> DataFrame:

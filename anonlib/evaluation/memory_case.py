@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from anonlib.arrays import Ints
+from anonlib.arrays import Codes, Ints
 from anonlib.auditing import AuditSpec
 from anonlib.auditing.arrow_values import RowNumbers, combine, number_keys, number_protected
 from anonlib.auditing.in_memory import count_lone
@@ -25,7 +25,7 @@ from anonlib.evaluation.memory_release import read_release
 from anonlib.evaluation.memory_samples import draw_sample, find_held_out, first_of_each, pair_rows
 from anonlib.evaluation.memory_tables import MemoryTables, make_memory_tables
 from anonlib.measure import examples
-from anonlib.measure.alike import count_alike, read_keys
+from anonlib.measure.alike import count_alike, count_others, read_keys
 from anonlib.measure.case import (
     Case,
     CellSums,
@@ -117,14 +117,18 @@ class MemoryCase(Case):
         return self.fits.get(type)
 
     def most_rows_of_a_person(self) -> int:
-        person = person_codes([self.source.column(id).combine_chunks() for id in self.schema.unit])
+        person = self._code_persons()
         if person is None:
             return 1
         return int(np.bincount(person[person >= 0]).max(initial=0)) or self.n_source
 
+    def _code_persons(self) -> Codes | None:
+        """The person of each row of the source, as `person_codes`."""
+        return person_codes([self.source.column(id).combine_chunks() for id in self.schema.unit])
+
     def count_value_persons(self, id: str) -> tuple[pa.Array, Ints]:
         numbers = combine([number_keys(self.source.column(id))], self.n_source)
-        found = person_codes([self.source.column(u).combine_chunks() for u in self.schema.unit])
+        found = self._code_persons()
         person = np.arange(self.n_source) if found is None else found.astype(np.int64)
         pairs = np.unique(np.column_stack([numbers.of_row, person])[person >= 0], axis=0)
         first = first_of_each(numbers.of_row, numbers.size)
@@ -162,11 +166,21 @@ class MemoryCase(Case):
     ) -> Ints:
         rows, sets = (self.released, self.spec.sets) if released else (self.source, ())
         quasi = self.schema.quasi_identifiers
-        keys = hash_keys([number_keys(rows.column(c.id), is_set=c.name in sets) for c in quasi])
+        numbers = [number_keys(rows.column(c.id), is_set=c.name in sets) for c in quasi]
+        person = None if released else self._code_persons()
+        if person is not None:
+            numbers.append(RowNumbers(person.astype(np.int64), self.n_source))
+        keys = hash_keys(numbers)
         sampled = read_keys(draw_sample(keys, size, self.seed))
-        found = count_alike(sampled, combinations, _cut(keys))
-        counts = [found[str(i)] for i in range(len(combinations))]
-        return np.array(counts).astype(np.int64).reshape(len(combinations), len(sampled))
+
+        def count(choices: Sequence[tuple[int, ...]]) -> Ints:
+            found = count_alike(sampled, choices, _cut(keys))
+            counts = [found[str(i)] for i in range(len(choices))]
+            return np.array(counts).astype(np.int64).reshape(len(choices), len(sampled))
+
+        return (
+            count(combinations) if person is None else count_others(count, combinations, len(quasi))
+        )
 
     def count_population(
         self, source: Mapping[str, Any], columns: Mapping[str, str], regions: Regions

@@ -35,6 +35,7 @@ from anonlib.evaluation.source_figures import (
     summarize,
 )
 from anonlib.evaluation.splits import learn, make_part
+from anonlib.measure.alike import count_others
 from anonlib.measure.attack_tables import AttackTables
 from anonlib.measure.case import (
     Case,
@@ -157,7 +158,14 @@ class SparkCase(Case):
             keys = hash_released_keys(self.released, self.schema, self.spec)
             return count_in_table(keys, self.n_released, combinations, size, self.seed)
         keys = hash_source_keys(self.source, self.schema)
-        return count_in_table(keys, self.n_source, combinations, size, self.seed)
+
+        def count(choices: Sequence[tuple[int, ...]]) -> Ints:
+            return count_in_table(keys, self.n_source, choices, size, self.seed)
+
+        person = len(self.schema.quasi_identifiers)
+        return (
+            count_others(count, combinations, person) if self.schema.unit else count(combinations)
+        )
 
     def count_population(
         self, source: Mapping[str, Any], columns: Mapping[str, str], regions: Regions

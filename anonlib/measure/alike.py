@@ -1,6 +1,6 @@
 """How many rows of a table agree with each row of a sample, in combinations of columns."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import combinations
 from typing import TypeAlias
 
@@ -24,6 +24,20 @@ def read_keys(table: pa.Table) -> Ints:
     """int64[n, d]. The hashes in the d columns of a table."""
     columns = [column.to_numpy() for column in table.columns]
     return np.column_stack(columns).astype(np.int64) if columns else np.zeros((0, 0), np.int64)
+
+
+def count_others(
+    count: Callable[[Sequence[Combination]], Ints], choices: Sequence[Combination], person: int
+) -> Ints:
+    """Counts each row and the rows of other persons that agree with it.
+
+    Args:
+        count: Counts the rows that agree, int64[c, s] for c combinations, as `count_alike`.
+        choices: The combinations.
+        person: The place of the persons among the columns.
+    """
+    every = count([*choices, *((*each, person) for each in choices)])
+    return every[: len(choices)] - every[len(choices) :] + 1
 
 
 def count_alike(sample: Ints, choices: Sequence[Combination], tables: Iterable[pa.Table]) -> States:

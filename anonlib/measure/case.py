@@ -306,7 +306,8 @@ class Case(ABC):
         self, combinations: Sequence[tuple[int, ...]], size: int, *, released: bool
     ) -> Ints:
         """How many rows agree with each row of a sample in each combination of quasi-identifiers.
-        Cost: one aggregate for the sample, and one pass over the rows.
+        In a source with a unit, the row and those of other persons: rows without a person count as
+        those of one. Cost: one aggregate for the sample, and one pass over the rows.
 
         Args:
             combinations: c combinations of places of quasi-identifiers.

@@ -246,6 +246,13 @@ def test_persons_are_counted_while_they_can_be(spark: SparkSession, tmp_path: Pa
     alone = source[groups.transform("nunique") == 1]["person"].nunique()
     assert value(unique, "source_unique") == alone / (N // 2)
 
+    quasi = source[["age", "height", "city"]].fillna(-1)
+    for places in ((0,), (1, 2)):
+        alike = case.count_alike([places], 10 * N, released=False)[0]
+        of = quasi.iloc[:, list(places)].astype(str).agg("|".join, axis=1)
+        both = [(of == of[i]) & (source["person"] != source["person"][i]) for i in range(N)]
+        assert sorted(alike.tolist()) == sorted(1 + int(each.sum()) for each in both)
+
     published = replace(case, released=case.released.drop(TOKEN, LINK))
     found = Reidentification().measure(published)
     assert value(found, "prosecutor_max") == 1 / 12

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from anonlib.arrays import Ints
 from anonlib.measure import Findings
-from anonlib.measure.alike import count_alike, list_combinations
+from anonlib.measure.alike import count_alike, count_others, list_combinations
 from anonlib.measure.risk import special_uniques
 from anonlib.measure.risk.special_uniques import Special, SpecialUniques, suda_score
 from anonlib.table.schema import Column, Role, Schema
@@ -75,6 +75,19 @@ def minimal(rows: Rows, max_size: int) -> list[list[tuple[int, ...]]]:
         every = [c for k in range(1, max_size + 1) for c in combinations(range(d), k) if alone(c)]
         found.append([c for c in every if not any({*o} < {*c} for o in every)])
     return found
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(*[st.integers(0, 2)] * 3, st.integers(0, 6)), min_size=1, max_size=25))
+def test_rows_of_the_same_person_do_not_count(rows: Rows) -> None:
+    """The last number is the person."""
+    choices = list_combinations(3, 2)
+    found = count_others(lambda chosen: counts(rows, rows, chosen), choices, 3)
+    for count, places in zip(found.tolist(), choices, strict=True):
+        assert count == [
+            1 + sum(o[3] != row[3] and all(o[j] == row[j] for j in places) for o in rows)
+            for row in rows
+        ]
 
 
 @settings(max_examples=60, deadline=None)

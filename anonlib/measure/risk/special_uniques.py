@@ -26,7 +26,8 @@ HEADS = ("combination", "singled out", "score", "chance", "chance after")
 class SpecialUniques(Measure):
     """Which columns and combinations of few columns single persons out, before and after.
 
-    A row is singled out by a combination of quasi-identifiers if no other row has its values there.
+    A row is singled out by a combination of quasi-identifiers if no other row has its values there;
+    before, with a `unit`, if no row of another person has.
     The combination is minimal if no part of it does so alone. Rows that few columns single out are
     special uniques: an attacker who knows little of a person finds them.
 
@@ -42,10 +43,14 @@ class SpecialUniques(Measure):
     minimally, their share of the sum of scores, and the mean chance 1/f of a row to be found again
     by them, among f rows that agree, before and after.
 
-    Rows are counted, even with a `unit`. Released values are compared as they are. Rows of a sample
-    of at most 10,000 stand for all; each of them is compared with the whole table.
+    With a `unit`, f before is the row and those of other persons. In the release all rows count,
+    even those of one person: where several persons have the values of a row, nobody is singled out
+    either way, but the chance may be larger.
+
+    Released values are compared as they are. Rows of a sample of at most 10,000 stand for all; each
+    of them is compared with the whole table.
     Cost: for each table one aggregate and one pass, O(n c) for c combinations: 92 of at most 3 of 8
-    columns, 175 of 10.
+    columns, 175 of 10; twice as many in a source with a `unit`.
     """
 
     type: ClassVar[str] = "special_uniques"
