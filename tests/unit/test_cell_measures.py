@@ -21,7 +21,7 @@ from anonlib.measure import Findings
 from anonlib.measure.case import CellSums
 from anonlib.measure.cell_sums import CellMeasure, OriginalCells, split_by_cost
 from anonlib.measure.risk.dominance import Dominance
-from anonlib.measure.risk.fairness import FEW, MANY, UNKNOWN, Fairness
+from anonlib.measure.risk.fairness import FEW, MANY, RISKS, ROWS, UNKNOWN, Fairness
 from anonlib.recode.centroid import Centroid
 from anonlib.recode.interval import Interval
 from anonlib.table.block import Block
@@ -319,9 +319,11 @@ def test_a_person_of_many_rows_hides_no_group() -> None:
     by_person, by_row = found
     for name in ("worst_loss", "loss_gap"):
         assert value(by_person, name) == pytest.approx(value(by_row, name), rel=0.05)
-    assert {f.note for f in by_person.figures} == {
-        "1 group of fewer than k persons: they are left out"
-    }
+    note = "1 group of fewer than k persons: they are left out"
+    risks = [f for f in by_person.figures if f.name in RISKS]
+    assert {f.note for f in by_person.figures if f not in risks} == {note}
+    assert {(f.note, f.by_rows) for f in risks} == {(f"{note}; {ROWS}", True)}
+    assert not any(f.by_rows for f in (*by_row.figures, *by_person.figures) if f not in risks)
     shown = {row[0]: row[1:3] for row in by_person.series[0].rows}
     assert shown.keys() == {"x", "y", "other groups"}
     n, loss = shown["other groups"]

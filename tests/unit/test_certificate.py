@@ -276,6 +276,14 @@ def test_the_worst_group_of_all_columns() -> None:
     assert utilities["worst subgroup: worst loss"] == "0.4, Inuit (race)"
     assert utilities["worst subgroup: worst suppression"] == "0.2, Inuit (race)"
     assert utilities["worst subgroup: worst risk"] == "0.05, others (race)"
+    measures = fairness()
+    for figure in measures["fairness"]["figures"]:
+        figure["by_rows"] = figure["name"] == "worst_risk"
+    utilities = texts(facts(evaluation={"measures": measures, "gates": []}), "Three utilities")
+    assert utilities["worst subgroup: worst risk"] == (
+        "0.05, others (race); of rows: persons may have more"
+    )
+    assert utilities["worst subgroup: worst loss"] == "0.4, Inuit (race)"
     found = facts(evaluation={"measures": fairness(0.0), "gates": []})
     assert (
         texts(found, "Three utilities")["worst subgroup: worst suppression"] == "0 in every group"

@@ -84,6 +84,32 @@ def test_rows_of_nobody_are_not_counted_and_one_class_each_is_no_note() -> None:
     assert not any("several classes" in note for note in notes)
 
 
+def test_rows_of_one_person_do_not_hide_each_other() -> None:
+    """Everybody has 20 equal rows, in a ward and a bed of their own."""
+    data = visits().assign(ward=lambda d: d["person"] // 15, bed=lambda d: d["person"] % 15)
+    found = anonlib.anonymize(
+        data,
+        quasi_identifiers=["ward", "bed"],
+        sensitive=[],
+        unit=["person"],
+        k=10,
+        evaluate={"measures": ["special_uniques"]},
+    )
+    values = figures(found)
+    assert values["special_uniques.singled_out", ""] == 1
+    assert values["special_uniques.singled_out_after", ""] == 0
+
+
+def test_chances_of_rows_pass_no_gate_on_persons() -> None:
+    fairness = {"type": "fairness", "columns": ["clinic"]}
+    gates = [{"figure": "fairness.worst_risk", "at_most": 0.9}]
+    said = "fairness.worst_risk at most 0.9: unknown for persons of clinic, each row counts; by the"
+    with pytest.raises(GateError, match=said):
+        released(evaluate={"measures": [fairness]}, gates=gates)
+    gates = [{"figure": "fairness.worst_loss", "at_most": 1}]
+    assert released(evaluate={"measures": [fairness]}, gates=gates).evaluation
+
+
 def test_who_is_alone_in_one_row_is_unique() -> None:
     """10 of 200 persons have a row of their own, and 19 rows or 20 that hide them."""
     data = visits()

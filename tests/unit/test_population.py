@@ -198,6 +198,7 @@ def test_rows_of_a_person_are_no_persons() -> None:
     assert value(found, "journalist_max") == 1 / 2
     assert value(found, "journalist_mean") == pytest.approx((3 / 12 + 5 / 2 + 9 / 4) / 17)
     assert (value(found, "presence_min"), value(found, "presence_max")) == (0.25, 1.0)
+    assert [figure.name for figure in found.figures if figure.by_rows] == ["journalist_mean"]
     (note,) = {figure.note for figure in found.figures}
     assert note == f"of 30 persons; 1 class has fewer persons there; {ROWS}"
     found = find([age], classes, (np.array([0, 0, 0]), 30, 0), unit=("c9",))

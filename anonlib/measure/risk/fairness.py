@@ -35,6 +35,9 @@ MISSING_GROUP, OTHER_GROUPS, GONE_GROUPS = "missing", "other groups", "groups le
 AFTERWARDS = "once a release is published, nothing tells whose rows were suppressed or lost what"
 MANY = f"more than {MOST_GROUPS} groups; name a column with fewer values"
 UNKNOWN = "with the partitioner `tuples`, only quasi-identifiers and protected columns are counted"
+ROWS = "each row counts; by the smallest cell of each person the chance may be larger"
+#: Figures of chances, which are of rows.
+RISKS = ("worst_risk", "risk_gap")
 HEADS = ("group", "rows released", "loss", "suppressed", "risk")
 FEW = "no group has enough rows to be told apart"
 #: Digits of what the series shows; figures have all, since gates are judged by them.
@@ -113,7 +116,8 @@ class Fairness(CellMeasure):
       has lost all.
     - `suppressed`: the share of the group's rows that are not released.
     - `risk`: the mean chance 1/f of the group's released rows to be found again, in a cell of f
-      persons.
+      persons. Where a person has several rows, each counts: by the smallest cell of each person the
+      chance may be larger, so a note says so, and no gate passes by it.
 
     Figures are about the worst group of each column, and how far it is from all rows together.
     Groups are told apart if they have at least k persons in the source, and none or k in the
@@ -139,10 +143,10 @@ class Fairness(CellMeasure):
         "more is worse",
         "suppression_gap": "share of suppressed rows in the group that has most of them, less that "
         "of all rows; 0 to 1, more is worse",
-        "worst_risk": "mean chance to be found again, by persons of the cell, of the group that is "
-        "found most easily; 0 to 1, less is safer",
-        "risk_gap": "mean chance to be found again of the group that is found most easily, less "
-        "that of all rows; 0 to 1, less is safer",
+        "worst_risk": "mean chance of rows to be found again, by persons of the cell, in the group "
+        "that is found most easily; 0 to 1, less is safer",
+        "risk_gap": "mean chance of rows to be found again in the group that is found most easily, "
+        "less that of all rows; 0 to 1, less is safer",
     }
     reference: ClassVar[str] = (
         "the question: H. Xu, N. Zhang, Implications of data anonymization on the statistical "
@@ -199,7 +203,9 @@ class Fairness(CellMeasure):
             whole = _join([*found.values()], "", most_rows)
             values = _compare(there, whole) if there else (None,) * 6
             for name, value in zip(self.names, values, strict=True):
-                figures.append(Figure(name, value, column.name, groups.note))
+                by_rows = most_rows > 1 and name in RISKS
+                note = "; ".join(filter(None, [groups.note, ROWS * by_rows]))
+                figures.append(Figure(name, value, column.name, note, by_rows))
             rows = tuple((g.name, g.n_released, *_show(g)) for g in groups.list_shown())
             series.append(Series("groups", column.name, HEADS, rows))
         return Findings(tuple(figures), tuple(series))

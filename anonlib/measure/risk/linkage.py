@@ -53,7 +53,7 @@ class Linkage(Measure):
     Rows are from the private sample (`Case.pairs`). If there are many tuples, fewer rows are
     linked, with at most MAX_COMPARED comparisons. Rows are compared with all tuples of the release;
     if these are more than MAX_TUPLES, with the tuples of the sample only. With a `unit`, rows stand
-    for persons.
+    for persons: one with several rows of a tuple is found by any of them, more often than `record`.
     Cost: the sample, one aggregate of the release, and the comparisons as Spark tasks.
     Reference: J. Domingo-Ferrer, V. Torra, A quantitative comparison of disclosure control methods
     for microdata, in: Confidentiality, Disclosure and Data Access, 2001. There, the first of

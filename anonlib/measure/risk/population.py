@@ -37,8 +37,10 @@ MOST_CLASSES = 100_000
 MANY = f"more than {MOST_CLASSES} classes; name fewer columns"
 ROWS = (
     "released persons can't be told apart: F is at least the fewest that may have the rows, and "
-    "presence counts each row as a person"
+    "the mean and presence count each row as a person"
 )
+#: The figure that may be worse for persons than for rows: most of these may be in large classes.
+MEAN = "journalist_mean"
 
 
 class Population(Measure):
@@ -64,7 +66,8 @@ class Population(Measure):
     or as shares have no region: who is in the class could be anywhere. There are no figures then;
     release intervals, sets or nodes. Persons of the release are persons of the population, so F
     counts as f at least; a note says how often it was less. With a `unit`, f is not known: F counts
-    as the rows over the most rows of a person at least, and presence is of the rows, at most 1.
+    as the rows over the most rows of a person at least, presence is of the rows, at most 1, and so
+    is the mean, by which no gate passes.
     Unlike here, `reidentification` and `uniqueness` only model a population (Pitman, Zayatz).
 
     Cost: one aggregate of the release and of the population, by these columns; then tasks compare
@@ -79,7 +82,7 @@ class Population(Measure):
         "k_map": "persons of the population in the class that has fewest; a number, more is safer",
         "journalist_max": "largest chance of a person to be found in the population; 0 to 1, less "
         "is safer",
-        "journalist_mean": "mean chance of released persons to be found in the population; 0 to 1, "
+        "journalist_mean": "mean chance of released rows to be found in the population; 0 to 1, "
         "less is safer",
         "presence_min": "share of a class's persons in the population who are released, at the "
         "least; 0 to 1, for comparison",
@@ -145,7 +148,10 @@ class Population(Measure):
             float(presence.min()),
             float(presence.max()),
         )
-        figures = [Figure(n, v, note=note) for n, v in zip(self.names, values, strict=True)]
+        figures = [
+            Figure(name, value, note=note, by_rows=name == MEAN and (most or 1) > 1)
+            for name, value in zip(self.names, values, strict=True)
+        ]
         if persons.n_several:
             # A class releases some of these persons, others another one: its share says little.
             why = f"{persons.n_several} persons are in the regions of several classes"
