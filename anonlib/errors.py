@@ -154,16 +154,29 @@ class BlockError(AnonlibError):
     """Work on a block failed; only the type of the cause is named, since its text may hold data."""
 
 
+class ContractError(AnonlibError):
+    """A plug-in failed, or gave what its contract does not allow. The text names it; of a cause it
+    has only the type, since its text may hold data."""
+
+
+#: Errors that end the process, whoever raised them. Rust's panics are none of them, though they are
+#: no Exception either.
+ENDINGS = (KeyboardInterrupt, SystemExit, GeneratorExit)
+
+
 def run_sanitized(what: str, work: Callable[[], Result]) -> Result:
     """The result of `work`, which reads rows in a task; `what` names it in errors.
 
-    Raises BlockError for any exception, without its text and cause, which may hold data.
+    Raises BlockError for any exception but ENDINGS, without its text and cause, which may hold
+    data.
     """
     try:
         return work()
+    except ENDINGS:
+        raise
     except AnonlibError as error:
         text = str(error)
-    except Exception as error:
+    except BaseException as error:
         text = f"{what} failed with {type(error).__name__}"
     raise BlockError(text) from None
 
@@ -181,6 +194,12 @@ def describe_unexpected(error: BaseException, more: str) -> str:
         return NO_SPARK
     kind = type(error).__name__
     return f"unexpected {kind}; its text is held back, since it may contain data: {more}"
+
+
+def is_spark_error(error: BaseException) -> bool:
+    """Whether an error is of Spark, or of its absence: others say what it means."""
+    of = type(error).__module__.partition(".")[0]
+    return of in ("pyspark", "py4j") or is_jvm_lost(error) or is_spark_missing(error)
 
 
 def is_spark_missing(error: BaseException) -> bool:
@@ -242,9 +261,11 @@ def without_cause(verb: Callable[Arguments, Result]) -> Callable[Arguments, Resu
         signature(verb).bind(*args, **options)  # TypeError for arguments that it does not have
         try:
             return verb(*args, **options)
+        except ENDINGS:
+            raise
         except AnonlibError as error:
             known = error
-        except Exception as error:
+        except BaseException as error:
             known = AnonlibError(
                 describe_unexpected(error, "ANONLIB_DEBUG=1 in the environment shows it")
             )

@@ -13,14 +13,23 @@ which leaves them alone.
 import importlib
 import inspect
 import pkgutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, ClassVar, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from anonlib.errors import AnonlibError, ConfigError, Problem, did_you_mean, problems_of
+from anonlib.errors import (
+    ENDINGS,
+    AnonlibError,
+    ConfigError,
+    ContractError,
+    Problem,
+    did_you_mean,
+    is_spark_error,
+    problems_of,
+)
 
 #: family of plug-ins -> the folders where their modules are
 FOLDERS: dict[str, tuple[str, ...]] = {
@@ -50,6 +59,7 @@ class Plugin(BaseModel):
 
 
 AnyPlugin = TypeVar("AnyPlugin", bound=Plugin)
+Result = TypeVar("Result")
 
 
 class PluginError(AnonlibError):
@@ -81,7 +91,7 @@ def plugins(family: str) -> Mapping[str, type[Plugin]]:
     """All plug-ins of a family, by name.
 
     Includes those of other packages, from the entry point group `anonlib.FAMILY`, spaces as `_`.
-    Raises PluginError where one of them can't be loaded or two have one name.
+    Raises PluginError where one of them can't be loaded, lacks something, or two have one name.
     """
     group = f"anonlib.{family.replace(' ', '_')}"
     foreign = [_load(family, entry) for entry in entry_points(group=group)]
@@ -90,8 +100,19 @@ def plugins(family: str) -> Mapping[str, type[Plugin]]:
     for plugin in [*own, *foreign]:
         if plugin.type in result:
             raise PluginError(f"two plug-ins of family {family} have the type {plugin.type!r}")
+        if lacking := _list_lacking(plugin):
+            raise PluginError(
+                f"{family} {plugin.type!r} ({plugin.__module__}:{plugin.__qualname__}) lacks "
+                f"{', '.join(lacking)}: its class must define what its family asks for"
+            )
         result[plugin.type] = plugin
     return dict(sorted(result.items()))
+
+
+def _list_lacking(plugin: type[Plugin]) -> list[str]:
+    """The methods that a class leaves abstract, and the class variables that it leaves unset."""
+    unset = [name for name in plugin.__class_vars__ if not hasattr(plugin, name)]
+    return sorted({*getattr(plugin, "__abstractmethods__", ()), *unset})
 
 
 def _load(family: str, entry: EntryPoint) -> type[Plugin]:
@@ -149,3 +170,25 @@ def construct(cls: type[AnyPlugin], parameters: Mapping[str, Any], where: str = 
         return cls.model_validate(dict(parameters))
     except ValidationError as error:
         raise ConfigError(problems_of(error, cls, where)) from None
+
+
+def run_plugin(plugin: Plugin, work: Callable[[], Result]) -> Result:
+    """The result of what a plug-in does. Its errors name it.
+
+    Errors of anonlib keep their type and text, and errors of Spark are left to those who know what
+    they mean.
+
+    Raises ContractError for any other exception, without its text, which may hold data. The cause
+    is kept for `--debug`.
+    """
+    what = f"{plugin.family} {plugin.type}"
+    try:
+        return work()
+    except ContractError as error:
+        raise ContractError(f"{what}: {error}") from error
+    except (AnonlibError, *ENDINGS):
+        raise
+    except BaseException as error:
+        if is_spark_error(error):
+            raise
+        raise ContractError(f"{what} failed with {type(error).__name__}") from error

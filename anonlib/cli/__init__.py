@@ -57,7 +57,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader of our output closed the pipe
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
-    except (Exception, KeyboardInterrupt) as error:
+    except BaseException as error:  # some are no Exception, such as panics of Rust
         return report_error(
             error,
             log_format=args.log_format,

@@ -27,6 +27,7 @@ class Foreign(PrivacyModel):
 
     type: ClassVar[str] = "foreign"
     monotone: ClassVar[bool] = True
+    reference: ClassVar[str] = "a test"
     n: int = 1
 
     @property
@@ -147,6 +148,21 @@ def test_two_foreign_ones_of_one_name_are_refused(foreign: Any) -> None:
     foreign(Foreign, Twin)
     with pytest.raises(registry.PluginError):
         registry.plugins("privacy model")
+
+
+def test_a_class_that_lacks_something_is_refused(foreign: Any) -> None:
+    """Its methods and its class variables, in one error; otherwise it would be listed, and fail
+    when it is used."""
+
+    class Unfinished(PrivacyModel):
+        type: ClassVar[str] = "unfinished"
+        monotone: ClassVar[bool] = True
+
+    foreign(Unfinished)
+    expected = r"^privacy model 'unfinished' \(.*Unfinished\) lacks holds, reference: "
+    with pytest.raises(registry.PluginError, match=expected) as caught:
+        registry.plugins("privacy model")
+    assert caught.value.exit_code == 2
 
 
 @pytest.mark.parametrize("found", [KAnonymity(k=2), PrivacyModel, int, Mdav])

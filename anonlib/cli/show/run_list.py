@@ -21,6 +21,7 @@ _ERRORS = {
     "PublishedError": "failed after its commit",
     "BusyError": "target busy",
     "BlockError": "work failed",
+    "ContractError": "plug-in failed",
 }
 
 
