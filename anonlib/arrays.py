@@ -3,6 +3,7 @@
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from math import floor
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +13,7 @@ Codes = npt.NDArray[np.int32]
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 Integers = npt.NDArray[np.object_]
+Array = TypeVar("Array", bound=npt.NDArray[Any])
 
 #: Numeric values are multiples of this, so that sums within 53 bits are exact in any order.
 GRID = 2.0**-20
@@ -23,6 +25,23 @@ MISSING = -1
 def snap(values: Floats) -> Floats:
     """The nearest multiples of GRID, as a C-contiguous array; -0.0 becomes 0.0."""
     return np.ascontiguousarray(np.rint(values / GRID) * GRID + 0.0)
+
+
+def freeze(array: Array) -> Array:
+    """The array, which can't be written to through the result. Nothing is copied."""
+    if not array.flags.writeable:
+        return array
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def freeze_fields(of: object, *names: str) -> None:
+    """Freezes the arrays in fields of a frozen dataclass, but for those that are None."""
+    for name in names:
+        array = getattr(of, name)
+        if array is not None and array.flags.writeable:
+            object.__setattr__(of, name, freeze(array))
 
 
 def mean_ratio(above: Ints, below: Ints, n: int) -> float:

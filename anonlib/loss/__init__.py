@@ -24,7 +24,7 @@ from typing import Any, ClassVar, Literal, TypeAlias
 import numpy as np
 
 from anonlib import registry
-from anonlib.arrays import Floats, Ints
+from anonlib.arrays import Floats, Ints, freeze, freeze_fields
 from anonlib.hierarchy.tree import Tree
 from anonlib.registry import Plugin
 from anonlib.table.block import Block
@@ -35,7 +35,8 @@ Subject: TypeAlias = Literal["all", "numbers", "categories", "classes", "target"
 
 @dataclass(frozen=True, eq=False)
 class ReleasedBlock:
-    """A block and its m cells, as metrics see them.
+    """A block and its m cells, as metrics see them. The arrays can't be written to: all metrics get
+    the same.
 
     Attributes:
         block: The block.
@@ -58,12 +59,17 @@ class ReleasedBlock:
     block_start: Ints | None = None
     least_extents: Mapping[int, Floats] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        freeze_fields(self, "id", "levels", "block_start")
+        extents = {j: freeze(extent) for j, extent in self.least_extents.items()}
+        object.__setattr__(self, "least_extents", extents)
+
     @cached_property
     def weight(self) -> Ints:
         """int64[n]. How many rows of the table each row stands for. All counts below are of rows of
         the table."""
         weight = self.block.weight
-        return np.ones(self.block.n, np.int64) if weight is None else weight
+        return freeze(np.ones(self.block.n, np.int64)) if weight is None else weight
 
     @cached_property
     def n(self) -> int:
@@ -74,7 +80,7 @@ class ReleasedBlock:
     def rows(self) -> Ints:
         """int64[m]. The rows of each cell."""
         kept = self.order
-        return np.bincount(self.id[kept], self.weight[kept], self.m).astype(np.int64)
+        return freeze(np.bincount(self.id[kept], self.weight[kept], self.m).astype(np.int64))
 
     @cached_property
     def n_suppressed(self) -> int:
@@ -84,17 +90,17 @@ class ReleasedBlock:
     def order(self) -> Ints:
         """int64[]. The rows of the block that have a cell, sorted by cell."""
         order = np.argsort(self.id, kind="stable")
-        return order[np.searchsorted(self.id[order], 0) :]
+        return freeze(order[np.searchsorted(self.id[order], 0) :])
 
     @cached_property
     def start(self) -> Ints:
         """int64[m]. Where each cell begins in `order`."""
-        return np.searchsorted(self.id[self.order], np.arange(self.m))
+        return freeze(np.searchsorted(self.id[self.order], np.arange(self.m)))
 
     @cached_property
     def columns(self) -> Floats:
         """float64[p, n]. The numeric columns, each in one piece: faster to read than in rows."""
-        return np.ascontiguousarray(self.block.numeric.T)
+        return freeze(np.ascontiguousarray(self.block.numeric.T))
 
     @cached_property
     def squares_within(self) -> Floats:
@@ -106,7 +112,7 @@ class ReleasedBlock:
             column = values[kept]
             mean = np.bincount(cell_id, column * weight, self.m) / self.rows
             squares[j] = np.sum((column - mean[cell_id]) ** 2 * weight)
-        return squares
+        return freeze(squares)
 
     def weight_of(self, rows: Ints) -> Ints | int:
         """`weight` of some rows, as a factor."""
@@ -126,7 +132,7 @@ class ReleasedBlock:
             first = np.minimum.reduceat(codes, self.start)
             node = tree.common(first, np.maximum.reduceat(codes, self.start))
             nodes.append(node if self.levels is None else tree.raised(node, int(self.levels[j])))
-        return tuple(nodes)
+        return tuple(map(freeze, nodes))
 
 
 class Metric(Plugin):

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from anonlib.arrays import Floats, Ints
+from anonlib.arrays import Floats, Ints, freeze, freeze_fields
 from anonlib.hierarchy import Hierarchy
 from anonlib.registry import Plugin
 from anonlib.table.schema import Scale
@@ -40,7 +40,8 @@ HIGHEST = 2**31 - 1
 
 @dataclass(frozen=True)
 class Cells:
-    """The m cells of n rows, of one block or several.
+    """The m cells of n rows, of one block or several. All recoders get the same arrays, which can't
+    be written to.
 
     Attributes:
         id: int64[n]. The cell of each row, 0..m-1. Every cell has rows.
@@ -55,15 +56,18 @@ class Cells:
     weight: Ints | None = None
     block: Ints | None = None
 
+    def __post_init__(self) -> None:
+        freeze_fields(self, "id", "weight", "block")
+
     @cached_property
     def order(self) -> Ints:
         """int64[n]. The rows sorted by cell, in block order within a cell."""
-        return np.argsort(self.id, kind="stable")
+        return freeze(np.argsort(self.id, kind="stable"))
 
     @cached_property
     def count(self) -> Ints:
         """int64[m]. Rows of the table in each cell."""
-        return self.rows(self.id, self.m)
+        return freeze(self.rows(self.id, self.m))
 
     def rows(self, id: Ints, n: int) -> Ints:
         """int64[n]. Rows of the table with each id 0..n-1. `id` has the id of each row."""
@@ -72,7 +76,7 @@ class Cells:
     @cached_property
     def start(self) -> Ints:
         """int64[m]. Where each cell begins in `order`."""
-        return np.searchsorted(self.id[self.order], np.arange(self.m))
+        return freeze(np.searchsorted(self.id[self.order], np.arange(self.m)))
 
 
 class Domain(NamedTuple):

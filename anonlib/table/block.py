@@ -8,7 +8,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from anonlib.arrays import MISSING, Bools, Codes, Floats, Integers, Ints
+from anonlib.arrays import (
+    MISSING,
+    Bools,
+    Codes,
+    Floats,
+    Integers,
+    Ints,
+    freeze,
+    freeze_fields,
+)
 from anonlib.hierarchy.tree import Tree
 from anonlib.privacy import CellCounts, KnownGroups, PrivacyModel, Reference, SparseCounts
 from anonlib.privacy.shares import count_persons, group_codes
@@ -90,7 +99,8 @@ class ClassMoments:
 class Block:
     """n rows with p numeric and q nominal quasi-identifiers and s protected columns.
 
-    Rows are in canonical order: equal tuples side by side, ties broken by the whole row.
+    Rows are in canonical order: equal tuples side by side, ties broken by the whole row. The arrays
+    can't be written to: metrics and the audit's references go by the same ones as kernels.
 
     Attributes:
         numeric: float64[n, p], on GRID. Standardized continuous columns, ordinal ranks, and 0/1
@@ -139,6 +149,13 @@ class Block:
     weight: Ints | None = None
     may_suppress: int = 0
     extents: bool = False
+
+    def __post_init__(self) -> None:
+        freeze_fields(self, "numeric", "nominal", "sensitive", "unit")
+        freeze_fields(self, "widths", "n_categories", "target", "weight")
+        if self.context is not None:
+            numeric, nominal = self.context
+            object.__setattr__(self, "context", Context(freeze(numeric), freeze(nominal)))
 
     @property
     def n(self) -> int:
