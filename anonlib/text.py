@@ -122,6 +122,14 @@ def is_share(meaning: str) -> bool:
     return meaning.rpartition(";")[2].strip().startswith("0 to 1")
 
 
+def read_range(meaning: str) -> tuple[float, float] | None:
+    """The least and the greatest value that the meaning of a figure tells, as in `0 to 1` and
+    `0 or more`; None if it tells none."""
+    said = meaning.rpartition(";")[2].strip()
+    found = re.match(r"(-?\d+(?:\.\d+)?) (?:to (-?\d+(?:\.\d+)?)\b|or more\b)", said)
+    return found and (float(found[1]), float(found[2] or "inf"))
+
+
 def fold_text(text: str) -> str:
     """The text as people see it: texts that look the same are equal.
 

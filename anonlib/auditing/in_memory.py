@@ -45,6 +45,7 @@ from anonlib.auditing.verdicts import (
     sort_problems,
 )
 from anonlib.errors import Problem
+from anonlib.registry import run_plugin
 
 
 def audit_in_memory(table: pa.Table, spec: AuditSpec, *, exact_sizes: bool = False) -> AuditReport:
@@ -274,7 +275,8 @@ def _judge(model: AuditModel, counts: ClassCounts) -> Verdict:
     if not can_measure(type(model)):
         note = f"{model.type} has no `measure` of its own, so it can't be counted in memory"
         return make_verdict(model, Tally(note=note), "")
-    return make_verdict(model, _tally(model, counts), model.unverifiable(counts))
+    tally, why = run_plugin(model, lambda: (_tally(model, counts), model.unverifiable(counts)))
+    return make_verdict(model, tally, why)
 
 
 def _tally(model: AuditModel, counts: ClassCounts) -> Tally:
@@ -283,10 +285,13 @@ def _tally(model: AuditModel, counts: ClassCounts) -> Tally:
         values = np.asarray(model.measure(counts))
     except UnverifiableError as error:
         return Tally(note=str(error))
-    if values.shape != counts.n_rows.shape:
+    if values.shape != counts.n_rows.shape or values.dtype.kind not in "iuf":
         return Tally(note=f"the `measure` of {model.type} gives no value for each class")
-    there = ~np.isnan(values)
-    holds = there & model.holds(values)
+    there, found = ~np.isnan(values), model.holds(values)
+    is_bools = isinstance(found, np.ndarray) and found.dtype == np.bool_
+    if not is_bools or found.shape != values.shape:
+        return Tally(note=f"the `holds` of {model.type} gives no truth value for each class")
+    holds = there & found
     worst = np.min if model.greater_is_better else np.max
     return Tally(
         value=worst(values[there]).item() if there.any() else None,

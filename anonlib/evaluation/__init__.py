@@ -6,12 +6,24 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from anonlib import registry
 from anonlib.config.model import EvaluateSection, Gate
-from anonlib.errors import AnonlibError, ConfigError, GateError, Problem, StorageError
+from anonlib.errors import (
+    AnonlibError,
+    ConfigError,
+    ContractError,
+    GateError,
+    Problem,
+    StorageError,
+)
 from anonlib.measure import Figure, Findings, Measure
 from anonlib.measure.case import Case
 from anonlib.progress import Progress
-from anonlib.text import tell_apart
+from anonlib.registry import run_plugin
+from anonlib.text import read_range, spell_bound, tell_apart
+
+#: How far rounding may put a figure outside its range.
+ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
@@ -130,18 +142,27 @@ def _measure(measure: Measure, case: Case, guard: AbstractContextManager[None]) 
     config, for example for lack of persons to hold out."""
     try:
         with guard:
-            return measure.measure(case)
-    except StorageError:
+            return run_plugin(measure, lambda: _check_findings(measure, measure.measure(case)))
+    except (StorageError, ContractError):
         raise
     except AnonlibError as error:
         return Findings(tuple(Figure(name, None, note=str(error)) for name in measure.names))
 
 
+def _check_findings(measure: Measure, answer: Any) -> Findings:
+    """What a measure gave, and checks it. Raises ContractError for anything but its findings."""
+    if not isinstance(answer, Findings) or not measure.names.keys() >= {
+        figure.name for figure in answer.figures
+    }:
+        raise ContractError("must give Findings, whose figures are among its `names`")
+    return answer
+
+
 def judge(gate: Gate, evaluation: Evaluation) -> GateVerdict:
-    """The verdict of a gate. It does not pass if its figures are absent, have no value, or count
-    rows in the place of persons."""
+    """The verdict of a gate. It does not pass if its figures are absent, have no value or one that
+    they can't have, or count rows in the place of persons."""
     found = [
-        figure
+        _within_range(measure, figure)
         for measure, figure in evaluation.figures()
         if f"{measure}.{figure.name}" == gate.figure and gate.of in (None, figure.of)
     ]
@@ -149,6 +170,20 @@ def judge(gate: Gate, evaluation: Evaluation) -> GateVerdict:
         return GateVerdict(gate, passed=False)
     worst = min(found, key=lambda figure: _margin(gate, figure))
     return GateVerdict(gate, _margin(gate, worst) >= 0, worst)
+
+
+def _within_range(measure: str, figure: Figure) -> Figure:
+    """The figure; without its value if that is outside the range that its measure tells of it. Such
+    a value proves nothing."""
+    known = registry.plugins("measure").get(measure)
+    meaning = known.names.get(figure.name, "") if known and issubclass(known, Measure) else ""
+    bounds = read_range(meaning)
+    if bounds is None or figure.value is None:
+        return figure
+    if bounds[0] - ROUNDING <= figure.value <= bounds[1] + ROUNDING:
+        return figure
+    note = f"the value is outside the figure's range, {spell_bound(bounds[0])} to "
+    return replace(figure, value=None, note=note + spell_bound(bounds[1]))
 
 
 def _margin(gate: Gate, figure: Figure) -> float:

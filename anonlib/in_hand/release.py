@@ -119,7 +119,7 @@ class Release:
 
     @property
     def _record_text(self) -> str:
-        return json.dumps(self.record, indent=2, ensure_ascii=False)
+        return json.dumps(self.record, indent=2, ensure_ascii=False, allow_nan=False)
 
     @without_cause
     def to_parquet(self, path: str | Path) -> None:

@@ -13,13 +13,13 @@ import pyarrow.compute as pc
 
 from anonlib import registry
 from anonlib.arrays import Codes, Ints, count_share
-from anonlib.errors import ConfigError, InputError, did_you_mean
+from anonlib.errors import ConfigError, ContractError, InputError, did_you_mean
 from anonlib.hierarchy import Hierarchy, read_hierarchy
 from anonlib.kernels import Kernel
 from anonlib.kernels.merge import by_first_row
 from anonlib.privacy import PrivacyModel, Reference
 from anonlib.privacy.k_anonymity import KAnonymity
-from anonlib.table.block import part
+from anonlib.table.block import Block, part
 from anonlib.table.encoding import (
     Encoding,
     Values,
@@ -35,6 +35,7 @@ from anonlib.table.encoding import (
 )
 from anonlib.table.schema import Column, Role, Scale, target_scale
 from anonlib.text import MISSING_TOKENS
+from anonlib.worker.contracts import find_cells
 
 #: The id of the target. The ids of quasi-identifiers are c0, c1, ...
 TARGET = "target"
@@ -86,6 +87,7 @@ def cells(
     Raises:
         InputError: The data or the arguments can't be used.
         InfeasibleError: All rows together do not hold the models.
+        ContractError: The kernel failed, or gave no cells that hold the models.
 
     Example:
         anonlib.cells(frame, k=10, scales={"age": "continuous", "city": "nominal"})
@@ -119,9 +121,21 @@ def cells(
     # Models look at the sensitive codes. So rows may be swapped only if these are equal, too.
     order = np.lexsort([*block.sensitive.T, *keys, mix(block.numeric, block.nominal)])
     ids = np.empty(block.n, np.int64)
-    ids[order] = method.cells(part(block, order))
+    ids[order] = _find_cells(method, part(block, order))
     kept = ids >= 0
     ids[kept] = by_first_row(ids[kept])
+    return ids
+
+
+def _find_cells(kernel: Kernel, block: Block) -> Ints:
+    """int64[n]. The cells of a block; all of them hold its models. They are not believed, since no
+    audit comes after."""
+    ids, m = find_cells(kernel, block)
+    kept = np.flatnonzero(ids >= 0)
+    if n_failing := m - int(np.count_nonzero(block.holds(ids[kept], m, kept))):
+        raise ContractError(
+            f"kernel {kernel.type}: {n_failing} of its {m} cells do not hold the models"
+        )
     return ids
 
 

@@ -37,6 +37,7 @@ from anonlib.worker.cell_counts import (
     merge_counts,
     read_counts,
 )
+from anonlib.worker.contracts import lose_rows
 from anonlib.worker.losses import describe_losses, value_losses, value_losses_by_column
 from anonlib.worker.marks import NO_MARKS, Marks
 from anonlib.worker.setup import TableFit, make_task, output_schema
@@ -221,7 +222,7 @@ def _release_blocks(
     if n_lost := table.num_rows - plan.rows.num_rows:
         metrics = [registry.build("metric", spec) for spec in task.metrics]
         pairs = zip(metrics, states, strict=True)
-        states = [metric.add_lost(state, n_lost) for metric, state in pairs]
+        states = [lose_rows(metric, state, n_lost) for metric, state in pairs]
     made = totals.n_blocks, totals.n_cells
     release = _describe(released, *made, task, schema, states, totals.counts)
     return replace(release, controllers=plan.controllers)

@@ -4,8 +4,10 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
+from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeAlias
 
+from anonlib.errors import ContractError
 from anonlib.registry import Plugin
 from anonlib.table.schema import Role, Scale
 
@@ -17,14 +19,30 @@ Cell: TypeAlias = str | int | float | None
 Subjects: TypeAlias = Literal["table", "columns", "own"]
 
 
+def _to_number(what: str, value: object) -> int | float | None:
+    """A number as JSON has it: integers stay integers. None if it is not finite.
+
+    Raises ContractError, with `what` it is of, if it is no number.
+    """
+    if not isinstance(value, Real):
+        raise ContractError(f"{what}: must be a number, not of type {type(value).__name__}")
+    try:
+        number = float(value)
+    except OverflowError:  # no double is so large
+        return None
+    if not isfinite(number):
+        return None
+    return int(value) if isinstance(value, Integral) else number
+
+
 @dataclass(frozen=True)
 class Figure:
     """One number that a measure gives.
 
     Attributes:
         name: Its name, one of `Measure.names`.
-        value: The number; None if it is not defined. Then the note says why. One that is not finite
-            becomes None: JSON has none, so that no record could keep it.
+        value: The number, also of numpy; None if it is not defined. Then the note says why. One
+            that is not finite becomes None: JSON has none, so that no record could keep it.
         of: What it is about, as named in the release: a column, `a × b` for two columns, a model.
             Empty for the whole table.
         note: What readers should know.
@@ -39,8 +57,11 @@ class Figure:
     by_rows: bool = False
 
     def __post_init__(self) -> None:
-        if self.value is not None and not isfinite(self.value):
-            object.__setattr__(self, "value", None)
+        if self.value is None:
+            return
+        number = _to_number(f"figure {self.name}", self.value)
+        object.__setattr__(self, "value", number)
+        if number is None:
             object.__setattr__(self, "note", self.note or "it is not a finite number")
 
 
@@ -57,8 +78,8 @@ class Series:
         heads: One head per column.
         rows: The rows, each with one cell per column.
 
-    Raises ValueError for a number that is not finite: JSON has none, so that no record could keep
-    it. A cell without a number is None.
+    Raises ContractError for a number that is not finite: JSON has none, so that no record could
+    keep it. A cell without a number is None. Numbers of numpy become those of Python.
     """
 
     name: str
@@ -67,9 +88,21 @@ class Series:
     rows: tuple[tuple[Cell, ...], ...]
 
     def __post_init__(self) -> None:
-        numbers = [cell for row in self.rows for cell in row if isinstance(cell, float)]
-        if not all(map(isfinite, numbers)):
-            raise ValueError(f"series {self.name}: a number is not finite; give None instead")
+        rows = tuple(tuple(self._check_cell(cell) for cell in row) for row in self.rows)
+        if any(len(row) != len(self.heads) for row in rows):
+            raise ContractError(
+                f"series {self.name}: each row needs {len(self.heads)} cells, one for each head"
+            )
+        object.__setattr__(self, "rows", rows)
+
+    def _check_cell(self, cell: Cell) -> Cell:
+        """A cell as JSON has it."""
+        if cell is None or isinstance(cell, str):
+            return cell
+        number = _to_number(f"series {self.name}", cell)
+        if number is None:
+            raise ContractError(f"series {self.name}: a number is not finite; give None instead")
+        return number
 
 
 @dataclass(frozen=True)

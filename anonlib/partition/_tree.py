@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from anonlib.arrays import Bools, Ints
+from anonlib.errors import ContractError
 from anonlib.partition.cuts import Singles, TreeShape, score_rows, with_one, with_threshold
 from anonlib.table.block import Block
 
@@ -143,21 +144,34 @@ class CutTree(TreeShape):
 class Grower:
     """Builds a `CutTree` by cutting leaves, one at a time.
 
-    At first the leaves are the roots, 0..n_roots-1.
+    At first the leaves are the roots, 0..n_roots-1. Cuts must be of columns of `sample`, if one is
+    given.
     """
 
-    def __init__(self, n_roots: int = 1):
+    def __init__(self, n_roots: int = 1, sample: Sample | None = None):
+        self._sample = sample
         self._cuts: list[tuple[Cut, int, int]] = []  # each with its children
         self._inner: list[int] = [-1] * n_roots  # by node id: its inner node, or -1 for a leaf
         self._n_roots = n_roots
 
     def cut(self, leaf: int, cut: Cut) -> tuple[int, int]:
-        """Replaces a leaf by an inner node. Returns the ids of its left and right leaf."""
+        """Replaces a leaf by an inner node. Returns the ids of its left and right leaf.
+
+        Raises ContractError if there is no such leaf, or if the sample can't be cut like this.
+        """
+        if not self.has_leaf(leaf):
+            raise ContractError("a cut must be of a leaf of the tree")
+        if self._sample is not None:
+            _check_cut(cut, self._sample)
         left, right = len(self._inner), len(self._inner) + 1
         self._inner[leaf] = len(self._cuts)
         self._inner += [-1, -1]
         self._cuts.append((cut, left, right))
         return left, right
+
+    def has_leaf(self, id: int) -> bool:
+        """Whether this is the id of a leaf."""
+        return 0 <= id < len(self._inner) and self._inner[id] < 0
 
     def tree(self) -> CutTree:
         """The forest so far. Its leaves are numbered in the order in which they were made."""
@@ -176,6 +190,24 @@ class Grower:
     def leaves(self) -> dict[int, int]:
         """By leaf id: its number in `tree()`."""
         return {c: i for i, c in enumerate(c for c, n in enumerate(self._inner) if n < 0)}
+
+
+def _check_cut(cut: Cut, sample: Sample) -> None:
+    """Raises ContractError if rows of a sample can't be sent left or right by a cut."""
+    p, q = sample.block.numeric.shape[1], sample.block.nominal.shape[1]
+    fits, numbers = False, np.zeros(0)
+    if isinstance(cut, Below):
+        fits, numbers = 0 <= cut.column < p + q, np.array([cut.threshold])
+    elif isinstance(cut, Among):
+        fits = p <= cut.column < p + q
+    elif isinstance(cut, Plane):
+        fits = len(cut.weights) == sample.coordinates.shape[1]
+        numbers = np.append(cut.weights, cut.threshold)
+    if not fits or not np.isfinite(numbers).all():
+        raise ContractError(
+            f"a cut must be along the {p} numeric and {q} nominal columns of the sample, which are "
+            "numbered from 0, and its numbers must be finite"
+        )
 
 
 def send_rows(tree: CutTree, sample: Sample, block: Block, root: Ints) -> Ints:

@@ -6,12 +6,13 @@ The audit checks a model on the release with independent code, in `auditing/mode
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from anonlib.registry import Plugin, build
+from anonlib.errors import ContractError
+from anonlib.registry import Plugin, build, run_plugin
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -182,10 +183,21 @@ class PrivacyModel(Plugin):
         """
         known = cells.known.get(self.column or "")
         if known is None:
-            return self.holds(cells)
-        failing = known.cell[~self.holds(known.counts)]
+            return self._find_holding(cells)
+        failing = known.cell[~self._find_holding(known.counts)]
         holding: Bools = np.bincount(failing, minlength=len(cells.n_rows)) == 0
-        return self.holds(cells) & holding
+        return self._find_holding(cells) & holding
+
+    def _find_holding(self, cells: CellCounts) -> Bools:
+        """`holds`, checked. Raises ContractError if it failed, or gave something else."""
+        found: Any = run_plugin(self, lambda: self.holds(cells))
+        is_bools = isinstance(found, np.ndarray) and found.dtype == np.bool_
+        if not is_bools or found.shape != cells.n_rows.shape:
+            raise ContractError(
+                f"privacy model {self.type}: `holds` must give an array of truth values, one for "
+                "each cell"
+            )
+        return cast(Bools, found)
 
 
 def build_models(specs: Iterable[Mapping[str, Any]]) -> tuple[PrivacyModel, ...]:

@@ -52,6 +52,7 @@ from anonlib.table.columns import (
 )
 from anonlib.table.schema import Schema
 from anonlib.worker.cell_counts import merge_counts
+from anonlib.worker.contracts import lose_rows, merge_states
 from anonlib.worker.losses import describe_losses, value_losses, value_losses_by_column
 from anonlib.worker.task import Task, Totals, anonymize_batches, anonymize_blocks, to_block
 
@@ -150,11 +151,11 @@ class BlockPlan(Plan):
         for each in sorted(totals, key=lambda each: each.block):
             for i, metric in enumerate(metrics):
                 found, known = each.states[i], merged[i]
-                merged[i] = found if known is None else metric.merge(known, found)
+                merged[i] = found if known is None else merge_states(metric, known, found)
         n_lost = 0 if self.controllers is None else int(self.controllers.n_rows.sum()) - self.n_rows
         if n_lost:
             merged = [
-                None if state is None else metric.add_lost(state, n_lost)
+                None if state is None else lose_rows(metric, state, n_lost)
                 for metric, state in zip(metrics, merged, strict=True)
             ]
         return Outcome(

@@ -93,7 +93,7 @@ def manifest(
         **({"hierarchies": _nodes(hierarchies)} if hierarchies else {}),
         "software": software(),
     }
-    return json.dumps(content, indent=2, ensure_ascii=False)
+    return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
 
 
 def _of_batch(report: "AuditReport", n_added: int) -> dict[str, Any]:
@@ -133,7 +133,7 @@ def record(
         **summarize_source(source.schema, scan.encodings, scan.n_missing, scan.n_rows, config.k),
         "software": software(),
     }
-    return json.dumps(content, indent=2, ensure_ascii=False)
+    return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
 
 
 def _columns(config: Config, levels: Mapping[str, int]) -> Iterator[dict[str, Any]]:

@@ -42,6 +42,7 @@ from anonlib.table.encoding import (
     one_zero,
 )
 from anonlib.worker.cell_counts import CellCounter, CellStates, cell_costs, count_cells
+from anonlib.worker.contracts import find_cells, recode_column, update_metric
 from anonlib.worker.least_extents import find_least_extents
 
 
@@ -193,7 +194,7 @@ def _anonymize(table: pa.Table, task: Task) -> tuple[pa.Table, Totals]:
         block=int(blocks[0]),
         n_blocks=len(start),
         n_cells=cells.m,
-        states=tuple(registry.build("metric", spec).update(seen) for spec in task.metrics),
+        states=tuple(update_metric(registry.build("metric", m), seen) for m in task.metrics),
         counts=count_cells(table, of_cells, seen, task.counters, costs=costs),
     )
     return pa.table([released[name] for name in task.output.names], schema=task.output), totals
@@ -251,9 +252,9 @@ def _cells(block: Block, start: Ints, controller: Ints | None, task: Task) -> Ce
         for outer in bisect(one, task.max_rows):
             fitting = _some(one, outer)
             for inner in parts(fitting, steps, task.seed):
-                found = kernel.cells(_some(fitting, inner))
+                found, m = find_cells(kernel, _some(fitting, inner))
                 cell_id[first + outer[inner]] = found + n_cells
-                n_cells += int(found.max()) + 1
+                n_cells += m
     block_of_cell = np.empty(n_cells, np.int64)
     block_of_cell[cell_id] = np.repeat(np.arange(len(start)), np.diff(start, append=block.n))
     return Cells(cell_id, n_cells, block=block_of_cell)
@@ -365,7 +366,7 @@ def find_released_extents(
 def recode_cells(table: pa.Table, cells: Cells, task: Task) -> dict[str, pa.Array]:
     """By id: the released quasi-identifier, with the value of every cell."""
     return {
-        id: _recoder(spec).recode(table.column(id).combine_chunks(), cells, domain)
+        id: recode_column(_recoder(spec), table.column(id).combine_chunks(), cells, domain)
         for id, spec, domain in task.recoders
     }
 

@@ -14,6 +14,7 @@ from anonlib.recode import Cells
 from anonlib.table.block import Block, part
 from anonlib.table.columns import TUPLE
 from anonlib.worker.cell_counts import count_cells
+from anonlib.worker.contracts import search_cells, update_metric
 from anonlib.worker.task import (
     Task,
     find_released_extents,
@@ -92,11 +93,10 @@ def _search(table: pa.Table, task: Task, bounds: Bounds) -> pa.Table:
     weight = table.column(COUNT).to_numpy()
     block = replace(block, weight=weight, may_suppress=bounds.may_suppress)
     kernel: Kernel = registry.build("kernel", task.kernel)
-    result = kernel.find(block)
+    result = search_cells(kernel, block)
     places = np.flatnonzero(result.cell_id >= 0)
-    n_suppressed = int(weight.sum() - weight[places].sum())
-    if n_suppressed > bounds.may_suppress or not len(places):
-        raise BlockError(f"{n_suppressed} rows have no cell, {bounds.may_suppress} may be without")
+    if not len(places):
+        raise BlockError("all rows are suppressed: no cell is left to release")
     cells = Cells(result.cell_id[places], int(result.cell_id.max()) + 1, weight[places])
     task = at_levels(task, result.levels)
     return _recode(block, table.take(pa.array(places)), cells, task, result)
@@ -135,7 +135,7 @@ def _recode(
         "n_cells": cells.m,
         "levels": None if result.levels is None else result.levels.tolist(),
         "note": result.note,
-        "states": [metric.update(whole).tolist() for metric in metrics],
+        "states": [update_metric(metric, whole).tolist() for metric in metrics],
         "counts": [[(name, state.tolist()) for name, state in each.items()] for each in counted],
     }
     head = pa.array([summary], SUMMARY_TYPE)

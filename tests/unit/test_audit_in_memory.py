@@ -581,6 +581,35 @@ class Short(Foreign):
         return 7
 
 
+class Texts(Foreign):
+    def measure(self, counts: ClassCounts) -> Any:
+        return counts.n_rows.astype(str)
+
+
+class OneForAll(Foreign):
+    """Its threshold gives one answer for all classes."""
+
+    answer: ClassVar[Any] = True
+
+    def holds(self, value: Any) -> Any:
+        return self.answer
+
+    def measure(self, counts: ClassCounts) -> Any:
+        return counts.n_rows
+
+
+class OneOfOne(OneForAll):
+    answer: ClassVar[Any] = np.ones(1, np.bool_)
+
+
+class Ones(OneForAll):
+    def holds(self, value: Any) -> Any:
+        return np.ones(len(value), np.int64)
+
+    def measure(self, counts: ClassCounts) -> Any:
+        return counts.n_rows
+
+
 class Unable(Foreign):
     def measure(self, counts: ClassCounts) -> Any:
         raise UnverifiableError("there is no moon")
@@ -602,6 +631,10 @@ class Lax(Foreign):
         (Foreign, "k_anonymity has no `measure` of its own", 0),
         (Inherited, "k_anonymity has no `measure` of its own", 0),
         (Short, "the `measure` of k_anonymity gives no value for each class", 0),
+        (Texts, "the `measure` of k_anonymity gives no value for each class", 0),
+        (OneForAll, "the `holds` of k_anonymity gives no truth value for each class", 0),
+        (OneOfOne, "the `holds` of k_anonymity gives no truth value for each class", 0),
+        (Ones, "the `holds` of k_anonymity gives no truth value for each class", 0),
         (Unable, "there is no moon", 0),
         (Lax, "", 1),
     ],

@@ -8,7 +8,7 @@ import pytest
 import anonlib
 from anonlib import pipeline, registry
 from anonlib.config.model import Config, Gate
-from anonlib.errors import ConfigError, GateError, InfeasibleError, Problem
+from anonlib.errors import ConfigError, ContractError, GateError, InfeasibleError, Problem
 from anonlib.evaluation import Evaluation, judge, require_gates_of_releases
 from anonlib.local.limits import find_void_gates
 from anonlib.measure import Figure, Findings, Measure, Series
@@ -206,7 +206,7 @@ def test_records_get_no_number_that_json_lacks(number: float) -> None:
     assert figure.value is None
     assert figure.note == "it is not a finite number"
     assert Figure("share", number, note="no target").note == "no target"
-    with pytest.raises(ValueError, match="series shares: a number is not finite"):
+    with pytest.raises(ContractError, match="series shares: a number is not finite"):
         Series("shares", "age", ("age", "share"), (("30", 0.5), ("40", number)))
 
 

@@ -15,6 +15,7 @@ from anonlib.recode.lca import Lca
 from anonlib.recode.proportional import Proportional
 from anonlib.registry import plugins
 from anonlib.table.schema import Scale
+from anonlib.worker.contracts import recode_column
 
 N, M = 600, 40
 #: With parameters that are numbers, or one of several kinds.
@@ -106,7 +107,7 @@ every_local_case = pytest.mark.parametrize(
 
 @every_case
 def test_one_value_per_cell_of_the_declared_type(recoder: Any, column: Any, domain: Domain) -> None:
-    result = recoder.recode(column, cells(), domain)
+    result = recode_column(recoder, column, cells(), domain)
     result.validate(full=True)
     assert len(result) == M
     assert result.type == recoder.output(column.type)
@@ -114,7 +115,7 @@ def test_one_value_per_cell_of_the_declared_type(recoder: Any, column: Any, doma
 
 @every_case
 def test_no_rows_give_no_values(recoder: Any, column: Any, domain: Domain) -> None:
-    result = recoder.recode(column[:0], Cells(np.zeros(0, np.int64), 0), domain)
+    result = recode_column(recoder, column[:0], Cells(np.zeros(0, np.int64), 0), domain)
     assert len(result) == 0
     assert result.type == recoder.output(column.type)
 
@@ -122,7 +123,7 @@ def test_no_rows_give_no_values(recoder: Any, column: Any, domain: Domain) -> No
 @every_case
 def test_only_missing_values_give_null(recoder: Any, column: Any, domain: Domain) -> None:
     """Or what the recoder has for them, the same whatever the cell."""
-    result = recoder.recode(pa.nulls(N, column.type), cells(), domain)
+    result = recode_column(recoder, pa.nulls(N, column.type), cells(), domain)
     assert len(result) == M
     assert result.type == recoder.output(column.type)
     if recoder.type == "proportional":  # a node of its own, behind all others

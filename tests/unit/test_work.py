@@ -381,7 +381,7 @@ def test_errors_hold_no_data(error: str) -> None:
     made = task(source, kernel={"type": "broken", "error": error})
     with pytest.raises(BlockError) as caught:
         anonymize_blocks(source, made)
-    assert str(caught.value) == f"a task of 40 rows failed with {error}"
+    assert str(caught.value) == f"kernel broken failed with {error}"
     assert caught.value.__cause__ is None
     assert caught.value.__context__ is None
     assert MARKER not in "".join(traceback.format_exception(caught.value))
