@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from anonlib import registry
+from anonlib.config.listing import first_paragraph
 from anonlib.config.model import EvaluateSection, Gate
 from anonlib.errors import (
     AnonlibError,
@@ -89,7 +90,11 @@ class Evaluation:
         """The evaluation as dicts, lists, numbers and texts, for the private record."""
         return {
             "measures": {
-                measure: {"seconds": self.seconds.get(measure), **asdict(found)}
+                measure: {
+                    "seconds": self.seconds.get(measure),
+                    **_describe(measure, found),
+                    **asdict(found),
+                }
                 for measure, found in self.findings.items()
             },
             "gates": [
@@ -104,6 +109,16 @@ class Evaluation:
                 for judged in self.gates
             ],
         }
+
+
+def _describe(measure: str, found: Findings) -> dict[str, Any]:
+    """What a measure is and what its figures mean: where a record is read, it may not be there."""
+    plugin = registry.plugins("measure").get(measure)
+    if plugin is None or not issubclass(plugin, Measure):
+        return {}
+    there = {figure.name for figure in found.figures}
+    names = {name: text for name, text in plugin.names.items() if name in there}
+    return {"is_risk": plugin.is_risk, "about": first_paragraph(plugin), "names": names}
 
 
 def evaluate_case(

@@ -1,7 +1,6 @@
 """The annexes of a certificate: the points of WP216, EMA and Health Canada, and ISO/IEC 27559, with
 what the run has for each."""
 
-from anonlib import registry
 from anonlib.pages.certificate import (
     NOT_COVERED,
     CertificateLine,
@@ -11,6 +10,7 @@ from anonlib.pages.certificate import (
     was_tested,
 )
 from anonlib.pages.front import was_attacked
+from anonlib.pages.meanings import find_kind
 from anonlib.pages.secrecy import find_k
 from anonlib.pages.specs import (
     ATTACKS,
@@ -189,11 +189,12 @@ class _Points:
         }
 
     def _say_utility(self) -> str:
-        known = registry.plugins("measure")
-        risks = [name for name, cls in known.items() if getattr(cls, "is_risk", False)]
-        known_names = [name for name in self._measures if was_measured(self._record, name)]
-        found = [spoken(name) for name in known_names if name not in risks]
-        return "; ".join(["information loss", *found])
+        made = [name for name in self._measures if was_measured(self._record, name)]
+        kinds = {name: find_kind(name, self._record) for name in made}
+        found = [spoken(name) for name, is_risk in kinds.items() if is_risk is False]
+        unknown = ", ".join(spoken(name) for name, is_risk in kinds.items() if is_risk is None)
+        doubt = f"whether of utility or of risk is not known: {unknown}"
+        return "; ".join(["information loss", *found, *([doubt] if unknown else [])])
 
     def _say_word(self, word: str) -> str:
         value = self._words.get(word) or NOT_COVERED

@@ -6,16 +6,15 @@ from dataclasses import dataclass
 from math import isclose
 from typing import Any, TypeAlias
 
-from anonlib import registry
-from anonlib.measure import Cell, Measure
+from anonlib.measure import Cell
 from anonlib.pages.charts import Table
 from anonlib.pages.front import (
     JudgedFigure,
-    explain_figure,
     find_chance,
     judge_risks,
     judge_utilities,
 )
+from anonlib.pages.meanings import explain_figure, find_kind
 from anonlib.pages.release import describe_released, find_name
 from anonlib.pages.secrecy import find_k
 from anonlib.pages.specs import (
@@ -60,6 +59,7 @@ class ComparisonPage:
         losses: Losses of both.
         risks: Risks of both, a table for each measure.
         utilities: Figures of utility of both, a table for each measure.
+        others: Figures of both of which it is not known whether they are of risk.
     """
 
     title: str
@@ -74,6 +74,7 @@ class ComparisonPage:
     losses: Table | None
     risks: tuple[Table, ...]
     utilities: tuple[Table, ...]
+    others: tuple[Table, ...]
 
 
 @dataclass(frozen=True)
@@ -104,7 +105,8 @@ def comparison_page(this: Record, other: Record) -> ComparisonPage:
     figures = [*_figures(this, other, uneven, comparable=comparable)]
     risks = [*_chances(this, other, comparable=comparable)]
     risks += [row for is_risk, row in figures if is_risk]
-    utilities = [row for is_risk, row in figures if not is_risk]
+    utilities = [row for is_risk, row in figures if is_risk is False]
+    others = [row for is_risk, row in figures if is_risk is None]
     settings, columns = _settings(this, other), _columns(this, other)
     return ComparisonPage(
         title=f"Two runs of {' and '.join(dict.fromkeys(map(find_name, (this, other))))}",
@@ -129,6 +131,7 @@ def comparison_page(this: Record, other: Record) -> ComparisonPage:
         losses=_table_losses(losses),
         risks=tuple(_tables(risks)),
         utilities=tuple(_tables(utilities)),
+        others=tuple(_tables(others)),
     )
 
 
@@ -262,13 +265,12 @@ def _chances(this: Record, other: Record, *, comparable: bool) -> Iterator[_Row]
 
 def _figures(
     this: Record, other: Record, uneven: Sequence[str], *, comparable: bool
-) -> Iterator[tuple[bool, _Row]]:
-    """Whether it is a risk, and the row, of every figure of a measure that either run made."""
+) -> Iterator[tuple[bool | None, _Row]]:
+    """Whether it is a risk (None if that is not known), and the row, of every figure of a measure
+    that either run made."""
     both = _measures(this), _measures(other)
-    plugins = registry.plugins("measure")
     for measure in dict.fromkeys([*both[0], *both[1]]):
-        plugin = plugins.get(measure)
-        is_risk = plugin is not None and issubclass(plugin, Measure) and plugin.is_risk
+        is_risk = find_kind(measure, this, other)
         values = [
             {(f["name"], f["of"]): f["value"] for f in found.get(measure, {}).get("figures", ())}
             for found in both
@@ -277,7 +279,7 @@ def _figures(
             pair = values[0].get((name, of)), values[1].get((name, of))
             if pair == (None, None):
                 continue
-            meaning = explain_figure(f"{measure}.{name}")
+            meaning = printable(explain_figure(f"{measure}.{name}", this, other))
             fair = comparable and measure not in uneven
             better = _better(pair, meaning) if fair else UNKNOWN
             label = f"{spoken(name)}{f' of {printable(of)}' if of else ''}"

@@ -7,11 +7,9 @@ from dataclasses import dataclass
 from math import floor
 from typing import Literal, NamedTuple, TypeAlias
 
-from anonlib import registry
 from anonlib.auditing.report import THRESHOLD
 from anonlib.config.draft import GAIN, bound_gain
-from anonlib.loss import Metric
-from anonlib.measure import Measure
+from anonlib.pages.meanings import explain_figure
 from anonlib.pages.secrecy import find_k
 from anonlib.pages.specs import (
     ATTACKS,
@@ -82,7 +80,7 @@ class _GateBounds:
     def __init__(self, record: Record):
         self._bounded: set[tuple[str, str | None]] = set()
         for gate in list_gates(record):
-            less = read_worse(explain_figure(gate.figure)) == "less"
+            less = read_worse(explain_figure(gate.figure, record)) == "less"
             if gate.least if less else gate.most:
                 self._bounded.add((gate.figure, gate.of))
 
@@ -259,7 +257,8 @@ def was_attacked(record: Record, name: str) -> bool:
 
 def describe_control(record: Record) -> str:
     """What release the attacks are made on, as a sentence; empty if none was made."""
-    made = [name for name in registry.plugins("measure") if was_attacked(record, name)]
+    measures = (record.get("evaluation") or {}).get("measures", {})
+    made = [name for name in measures if was_attacked(record, name)]
     found = [find_measure(record, name).get("holdout") for name in made]
     shares = {float(share) for share in found if share is not None}
     if not shares:
@@ -503,7 +502,7 @@ def _find_values(figure: str, record: Record) -> dict[str, FigureFinding]:
 def _explain_parameters(figure: str, record: Record) -> str:
     """The meaning of MEASURE.FIGURE, with the values of the parameters that it speaks of."""
     values = find_measure(record, figure.partition(".")[0])
-    meaning = explain_figure(figure).partition(";")[0]
+    meaning = explain_figure(figure, record).partition(";")[0]
     return re.sub(r"`(\w+)`", lambda m: str(values.get(m[1], m[0])), meaning)
 
 
@@ -519,17 +518,3 @@ def find_chance(record: Record) -> FigureFinding | None:
     return (
         FigureFinding(1 / min(known), "", meaning) if known and len(known) == len(counts) else None
     )
-
-
-def explain_figure(figure: str) -> str:
-    """The meaning of MEASURE.FIGURE or loss.METRIC, with the worse direction; empty if unknown."""
-    family, _, name = figure.partition(".")
-    if family == "loss":
-        metric = registry.plugins("metric").get(name)
-        if metric is not None and issubclass(metric, Metric):
-            return metric.meaning
-        return ""
-    measure = registry.plugins("measure").get(family)
-    if measure is not None and issubclass(measure, Measure):
-        return measure.names.get(name, "")
-    return ""

@@ -6,10 +6,8 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any, TypeAlias
 
-from anonlib import registry
-from anonlib.config.listing import first_paragraph
-from anonlib.measure import Measure
 from anonlib.pages.charts import Chart, Line, Table, bars, before_after, dots, lines
+from anonlib.pages.meanings import explain_measure, explain_names, find_kind
 from anonlib.pages.specs import Record, find_measure, is_numeric
 from anonlib.pages.words import as_sentence, between, first_sentence, spoken
 from anonlib.text import printable
@@ -113,23 +111,16 @@ class ShownMeasure:
         return columns <= _MOST_BESIDE and self.n_charts <= 1
 
 
-def show_measures(record: Record, *, risk: bool) -> tuple[ShownMeasure, ...]:
+def show_measures(record: Record, *, risk: bool | None) -> tuple[ShownMeasure, ...]:
     """The findings of measures, without the distributions of columns.
 
     Args:
         record: The record. It may have nothing but the section `evaluation`.
-        risk: Whether to show the measures of risk, else all other measures.
+        risk: Whether to show the measures of risk, else those of utility; None: those of which
+            it is not known.
     """
     findings_of = (record.get("evaluation") or {}).get("measures", {})
-    known = registry.plugins("measure")
-    risks = {
-        type for type, plugin in known.items() if issubclass(plugin, Measure) and plugin.is_risk
-    }
-    shown = [
-        _show_measure(type, findings_of[type], find_measure(record, type))
-        for type in findings_of
-        if (type in risks) is risk
-    ]
+    shown = [_show_measure(type, record) for type in findings_of if find_kind(type, record) is risk]
     # Broad ones last, so that no column of the page ends before them.
     shown.sort(key=lambda each: each.broad)
     n_narrow = sum(not each.broad for each in shown)
@@ -169,11 +160,11 @@ def find_middles(record: Mapping[str, Any]) -> dict[str, str]:
     return found
 
 
-def _show_measure(type: str, findings: Mapping[str, Any], spec: Record) -> ShownMeasure:
-    plugin = registry.plugins("measure").get(type)
+def _show_measure(type: str, record: Record) -> ShownMeasure:
+    findings, spec = record["evaluation"]["measures"][type], find_measure(record, type)
     figures = findings["figures"]
-    names = plugin.names if plugin is not None and issubclass(plugin, Measure) else {}
-    meanings = {name: _with_values(text, spec) for name, text in names.items()}
+    names = explain_names(type, record)
+    meanings = {name: _with_values(printable(text), spec) for name, text in names.items()}
     of_table = [figure for figure in figures if not figure["of"]]
     parts = [figure for figure in figures if figure["of"]]
     series = [series for series in findings["series"] if series["name"] not in _ELSEWHERE]
@@ -183,7 +174,7 @@ def _show_measure(type: str, findings: Mapping[str, Any], spec: Record) -> Shown
         notes = ("Nothing was measured: the release has no column that this is about.",)
     return ShownMeasure(
         name=spoken(type),
-        about="" if plugin is None else first_sentence(first_paragraph(plugin)),
+        about=printable(first_sentence(explain_measure(type, record))),
         of_table=tuple(
             TableFigure(spoken(f["name"]), f["value"], meanings.get(f["name"], ""))
             for f in of_table

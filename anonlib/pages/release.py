@@ -119,6 +119,7 @@ class ReleasePage:
         utility: Findings of measures of utility.
         chances: Chances to be found again, by the sizes of classes.
         risk: Findings of measures of risk.
+        other: Findings of measures of which it is not known whether they are of risk.
         control: What release the attacks are made on; empty without attacks.
         classes: The sizes of classes.
         columns: Distributions of columns before and after.
@@ -148,6 +149,7 @@ class ReleasePage:
     utility: tuple[ShownMeasure, ...]
     chances: Table | None
     risk: tuple[ShownMeasure, ...]
+    other: tuple[ShownMeasure, ...]
     control: str
     classes: Chart | None
     columns: ChartGroup
@@ -189,6 +191,7 @@ def release_page(record: Record) -> ReleasePage:
         # The measure has them as well.
         chances=None if is_measured else _chances(record),
         risk=show_measures(record, risk=True),
+        other=show_measures(record, risk=None),
         control=describe_control(record),
         classes=_classes(_audit(record).get("sizes", [])),
         columns=distributions(evaluation, record.get("overview") or {}),

@@ -160,7 +160,12 @@ class TestStructure:
             names: ClassVar[dict[str, str]] = {}
             is_risk: ClassVar[bool] = True
 
-        known = {"measure": {"reidentification": Risk}, "metric": {}}
+        class Utility(Risk):
+            """How well it is learned."""
+
+            is_risk: ClassVar[bool] = False
+
+        known = {"measure": {"reidentification": Risk, "learning": Utility}, "metric": {}}
         monkeypatch.setattr(registry, "plugins", lambda family: known[family])
         text = render(reports.record())
         assert text.index(">learning<") < text.index('id="risk"') < text.index(">reidentification<")

@@ -1,0 +1,67 @@
+"""What measures and their figures mean: as the record of a run says, whose plug-ins need not be
+here. Records of earlier versions say nothing of it: then by the plug-ins that are here."""
+
+from collections.abc import Mapping
+
+from anonlib import registry
+from anonlib.config.listing import first_paragraph
+from anonlib.loss import Metric
+from anonlib.measure import Measure
+from anonlib.pages.specs import Record
+
+
+def explain_figure(figure: str, *records: Record) -> str:
+    """The meaning of MEASURE.FIGURE or loss.METRIC, with the worse direction; empty if unknown.
+
+    records: The first one that says it is believed.
+    """
+    family, _, name = figure.partition(".")
+    if family == "loss":
+        metric = registry.plugins("metric").get(name)
+        if metric is not None and issubclass(metric, Metric):
+            return metric.meaning
+        return ""
+    said = (explain_names(family, record).get(name) for record in records)
+    plugin = _find_plugin(family)
+    return next(filter(None, said), "") or ("" if plugin is None else plugin.names.get(name, ""))
+
+
+def explain_names(measure: str, record: Record) -> Mapping[str, str]:
+    """The meanings of a measure's figures, by their names; empty if they are not known."""
+    own = _find_findings(measure, record).get("names")
+    if isinstance(own, Mapping):
+        return {str(name): str(text) for name, text in own.items()}
+    plugin = _find_plugin(measure)
+    return {} if plugin is None else plugin.names
+
+
+def explain_measure(measure: str, record: Record) -> str:
+    """What a measure does, in a paragraph; empty if it is not known."""
+    own = _find_findings(measure, record).get("about")
+    if isinstance(own, str):
+        return own
+    plugin = registry.plugins("measure").get(measure)
+    return "" if plugin is None else first_paragraph(plugin)
+
+
+def find_kind(measure: str, *records: Record) -> bool | None:
+    """Whether a measure is of risk, else of utility; None if that is not known.
+
+    records: The first one that says it is believed.
+    """
+    for record in records:
+        own = _find_findings(measure, record).get("is_risk")
+        if isinstance(own, bool):
+            return own
+    plugin = _find_plugin(measure)
+    return None if plugin is None else plugin.is_risk
+
+
+def _find_findings(measure: str, record: Record) -> Record:
+    found: Record = (record.get("evaluation") or {}).get("measures", {}).get(measure) or {}
+    return found
+
+
+def _find_plugin(measure: str) -> type[Measure] | None:
+    plugin = registry.plugins("measure").get(measure)
+    return plugin if plugin is not None and issubclass(plugin, Measure) else None
