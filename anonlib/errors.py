@@ -314,6 +314,9 @@ def problems_of(error: ValidationError, model: type[BaseModel], where: str = "")
     """
     problems = []
     for item in error.errors(include_url=False):
+        # Of a list whose items fail, pydantic counts those that are left: what is wrong is told.
+        if item["type"] == "too_short" and len(item["input"]) >= item["ctx"]["min_length"]:
+            continue
         loc, several = _leave_union(model, item["loc"])
         if several:
             text = f"must be {several}"

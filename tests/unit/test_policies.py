@@ -409,6 +409,22 @@ def test_all_problems_of_a_policy_together() -> None:
     assert "attributes.wage.scale" in found  # with those of the config itself
 
 
+def test_an_unknown_plug_in_is_one_problem() -> None:
+    (model,) = problems(rule(type="model", any_of=[{"type": "l_diversitee"}]))
+    assert model.where == "policy.rules.0.any_of.0"
+    assert "did you mean l_diversity?" in model.text
+    (none,) = problems(rule(type="model", any_of=[]))
+    assert none.where == "policy.rules.0.any_of"
+    asked = {"at_most": 0.09, "parameters": {"below": 3}}
+    (measure,) = problems(rule(type="gate", figure="reidentificatio.marketer", **asked))
+    assert measure.where == "policy.rules.0"
+    assert measure.text.startswith(
+        "unknown measure 'reidentificatio'; did you mean reidentification?"
+    )
+    (parameter,) = problems(rule(type="gate", figure="linkage.record", **asked))
+    assert parameter.text.startswith("linkage has no parameter below; there are: ")
+
+
 @pytest.mark.parametrize("given", ["{}", "[]", "false", "0", "''", "empty.yaml", "only.yml"])
 def test_no_policy_is_a_problem(tmp_path: Path, given: str) -> None:
     """A file that was cut off must not switch all rules off."""

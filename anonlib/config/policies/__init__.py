@@ -153,12 +153,17 @@ class RequiredGate(Rule):
     def _has_bound(self) -> "RequiredGate":
         if self.at_most is None and self.at_least is None:
             raise ValueError("give at_most, at_least or both")
-        cls = registry.plugins("measure").get(self.measure)
-        known = ", ".join(() if cls is None else cls.model_fields)
+        measures = registry.plugins("measure")
+        cls = measures.get(self.measure)
+        if cls is None and self.parameters:
+            near = did_you_mean(self.measure, measures)
+            text = f"unknown measure {self.measure!r}{near or ';'} there are: {', '.join(measures)}"
+            raise ValueError(text)
+        known = {} if cls is None else cls.model_fields
         for name in self.parameters:
-            if cls is None or name not in cls.model_fields:
-                text = f"{self.measure} has no parameter {name}; there are: {known or 'none'}"
-                raise ValueError(text)
+            if name not in known:
+                text = f"{self.measure} has no parameter {name}; there are: "
+                raise ValueError(f"{text}{', '.join(known) or 'none'}")
         return self
 
 
