@@ -111,12 +111,12 @@ class Evaluation:
         }
 
 
-def _describe(measure: str, found: Findings) -> dict[str, Any]:
+def _describe(measure: str, findings: Findings) -> dict[str, Any]:
     """What a measure is and what its figures mean: where a record is read, it may not be there."""
     plugin = registry.plugins("measure").get(measure)
     if plugin is None or not issubclass(plugin, Measure):
         return {}
-    there = {figure.name for figure in found.figures}
+    there = {figure.name for figure in findings.figures}
     names = {name: text for name, text in plugin.names.items() if name in there}
     return {"is_risk": plugin.is_risk, "about": first_paragraph(plugin), "names": names}
 

@@ -244,7 +244,8 @@ def suggest_for_source(
         chosen, _, read = _read(sample.table, sample.config, Arguments())
         if sample.is_whole:
             require_harmless(read, chosen)
-        found = suggest_settings(sample_rows(read, options.rows), chosen, options, notes)
+        tried = sample_rows(read, options.rows)
+        found = suggest_settings(tried, chosen, options, notes, gates_of=config)
     return found.for_table(config)
 
 

@@ -13,12 +13,14 @@ from anonlib.auditing.report import value_risk
 from anonlib.config.checks import check_config
 from anonlib.config.dump import format_config
 from anonlib.config.minimum_k import check_minimum_k
-from anonlib.config.model import Config, PartitionSection
+from anonlib.config.model import Config, Gate, PartitionSection
 from anonlib.config.policies.judgement import check_policy
 from anonlib.errors import AnonlibError, ConfigError, InputError, Problem
+from anonlib.evaluation.class_gates import find_class_risk, list_broken
 from anonlib.in_hand.proof import audit_release
 from anonlib.privacy.k_anonymity import KAnonymity
 from anonlib.table.schema import Role
+from anonlib.text import tell_apart
 
 if TYPE_CHECKING:
     from anonlib.local.rows import Rows
@@ -102,6 +104,7 @@ class Attempt:
         seconds: The time that it took.
         sizes: The number of classes, by their size in rows. Empty if the attempt failed, or
             with a unit.
+        least_persons: Persons of the smallest class; 0 if the attempt failed.
         error: Why it failed, without raw values; empty if it did not.
     """
 
@@ -113,7 +116,16 @@ class Attempt:
     n_suppressed: int = 0
     seconds: float = 0.0
     sizes: Mapping[int, int] = field(default_factory=dict)
+    least_persons: int = 0
     error: str = ""
+
+    @property
+    def risks(self) -> dict[str, float]:
+        """How likely persons are found, by the names of RISKS. With a unit only the largest chance
+        is known; none if the attempt failed."""
+        if sizes := [*self.sizes.items()]:
+            return value_risk(sizes, sum(n for _, n in sizes), sum(size * n for size, n in sizes))
+        return {"prosecutor_max": 1 / self.least_persons} if self.least_persons else {}
 
     @property
     def risk(self) -> float:
@@ -238,7 +250,11 @@ class Suggestion:
 
 
 def suggest_settings(
-    rows: "Rows", config: Config, options: SuggestOptions, notes: Sequence[str] = ()
+    rows: "Rows",
+    config: Config,
+    options: SuggestOptions,
+    notes: Sequence[str] = (),
+    gates_of: Config | None = None,
 ) -> Suggestion:
     """Tries partitioners, then kernels and k on rows, until the time is up.
 
@@ -247,41 +263,91 @@ def suggest_settings(
         config: The config that attempts differ from in partitioner, kernel and k only.
         options: What is tried.
         notes: Notes on the config.
+        gates_of: The config whose gates releases by the choices have to pass; by default `config`.
 
     Raises:
-        ConfigError: The config's partition is not one step that another one can stand for.
+        ConfigError: A kernel or a partitioner can't be built, or the config's partition is not one
+            step that another one can stand for.
     """
     ks, kernels = options.ks, options.kernels
-    _warm_up(rows, [*_list_candidates(config, ks, kernels)])
+    _warm_up(rows, [each for each in _list_candidates(config, ks, kernels) if not each.error])
     end = perf_counter() + options.seconds
     cut, compared = _choose_partitioner(rows, config, options.partitioners, end)
-    candidates = [*_list_candidates(cut, ks, kernels)]
+    combinations = [*_list_candidates(cut, ks, kernels)]
+    candidates = [each for each in combinations if not each.error]
     attempts: list[Attempt] = []
     for each in candidates:
         if attempts and perf_counter() > end:
             break
         attempts.append(_attempt(rows, each))
-    choices = tuple(_choose(attempts, config.k))
+    gates_of = config if gates_of is None else gates_of
+    within, told = _judge(attempts, gates_of)
+    choices = tuple(_warn(each, attempts, gates_of) for each in _choose(within, config.k))
     said = [f"{len(attempts)} of {len(candidates)} attempts, on {rows.table.num_rows:,} rows"]
     said += [f"{a.kernel}, k = {a.k}: {a.error}" for a in attempts if a.error]
     if not any(len(rows.table.column(c.id).unique()) > 1 for c in rows.schema.quasi_identifiers):
         said.append("no quasi-identifier varies in these rows: only suppressed rows lose anything")
-    said += _tell_lack(choices, attempts, config.k)
+    said += [*_tell_refused(combinations), *told, *_tell_lack(choices, attempts, within, config.k)]
     return Suggestion(config, choices, tuple(attempts), (*said, *compared, *notes))
 
 
-def _tell_lack(choices: Sequence[Choice], attempts: Sequence[Attempt], k: int) -> Iterator[str]:
-    """What is said where there are fewer than three choices, or they have another k."""
+def _judge(attempts: Sequence[Attempt], gates_of: Config) -> tuple[list[Attempt], list[str]]:
+    """The attempts within the gates, or all if none is, and notes on the gates."""
+    done = [each for each in attempts if each.loss is not None]
+    broken = [dict(list_broken(gates_of, each.risks)) for each in done]
+    within = [each for each, own in zip(done, broken, strict=True) if not own]
+    notes = []
+    if within and len(within) < len(done):
+        names = ", ".join(dict.fromkeys(gate.text for own in broken for gate in own))
+        n = len(done) - len(within)
+        notes.append(f"{n} of {len(done)} attempts {'is' if n == 1 else 'are'} outside {names}")
+        notes[-1] += ": a release by them would be refused, so none of them is a choice"
+    elif done and not within:
+        never = [gate for gate in gates_of.gates if all(gate in own for own in broken)]
+        told = [f"{gate.text} (nearest: {_find_nearest(gate, broken)})" for gate in never]
+        names = " nor ".join(told) or "all gates at once"
+        notes.append(f"no attempt is within {names}: a release by a choice would be refused")
+        notes[-1] += "; try other k, or let somebody look at the gates"
+    unknown = [gate.text for gate in gates_of.gates if find_class_risk(gate, gates_of) is None]
+    if done and unknown:
+        notes.append(f"attempts are not measured by {', '.join(unknown)}: a release may be refused")
+    return within or done, notes
+
+
+def _find_nearest(gate: Gate, broken: Sequence[Mapping[Gate, float]]) -> str:
+    """The figure that is nearest to the bounds of a gate that all attempts break."""
+    least, most = gate.bounds
+    value = min((own[gate] for own in broken), key=lambda v: max(least - v, v - most))
+    return tell_apart(value, gate.bounds)
+
+
+def _warn(choice: Choice, attempts: Sequence[Attempt], gates_of: Config) -> Choice:
+    """The choice whose reason says which gates it breaks."""
+    (own,) = (each for each in attempts if each.config is choice.config)
+    broken = [f"{g.text}: {tell_apart(v, g.bounds)}" for g, v in list_broken(gates_of, own.risks)]
+    told = f" Outside the gate {'; '.join(broken)}: such a release is refused." if broken else ""
+    return replace(choice, reason=f"{choice.reason}{told}")
+
+
+def _tell_lack(
+    choices: Sequence[Choice], attempts: Sequence[Attempt], within: Sequence[Attempt], k: int
+) -> Iterator[str]:
+    """What is said where there are fewer than three choices, or they have another k. within: The
+    attempts that choices are of."""
     if not choices:
         yield "no attempt has a loss: there is no choice"
         return
     if choices[0].config.k != k:
-        yield f"no attempt with k = {k} has a loss: the choices have another k"
+        at_k = any(each.k == k and each.loss is not None for each in attempts)
+        lacks = "is within the gates" if at_k else "has a loss"
+        yield f"no attempt with k = {k} {lacks}: the choices have another k"
     if len(choices) < N_CHOICES:
         n = "1 attempt has" if len(choices) == 1 else f"{len(choices)} attempts have"
+        is_gated = len(within) < sum(each.loss is not None for each in attempts)
         yield (
-            f"only {n} a loss, of {len(attempts)} that were made: so there are fewer than "
-            f"{N_CHOICES} choices; name more kernels or k, or give more seconds"
+            f"only {n} a loss{' within the gates' if is_gated else ''}, of {len(attempts)} that "
+            f"were made: so there are fewer than {N_CHOICES} choices; name more kernels or k, or "
+            "give more seconds"
         )
 
 
@@ -299,7 +365,7 @@ def _choose_partitioner(
     most = max(LEAST_BLOCK, min(config.partition.max_rows, rows.table.num_rows // N_BLOCKS))
     # All are made first: a name that no partitioner has is an error, however little time there is.
     others = [name for name in dict.fromkeys(names) if name != step.type]
-    built = {name: registry.build("partitioner", {"type": name}) for name in others}
+    built = {name: _build("partitioner", name) for name in others}
     built = {step.type: step} | built
     tried: list[tuple[str, PartitionSection, Attempt]] = []
     for name, each in built.items():
@@ -328,7 +394,8 @@ def _choose_partitioner(
 def _list_candidates(
     config: Config, ks: Sequence[int], kernels: Sequence[str]
 ) -> Iterator[Attempt]:
-    """All combinations, first those of the config's own k."""
+    """All combinations, first those of the config's own k. Those that the operator's minimum or the
+    config's policy refuses have an error."""
     own = config.kernel
     usual = ALONG_HIERARCHIES if own.needs_hierarchies else OTHERS
     names = dict.fromkeys([own.type, *(kernels or usual)])
@@ -339,10 +406,35 @@ def _list_candidates(
         )
         privacy = config.privacy.model_copy(update={"models": models})
         for name in names:
-            kernel = own if name == own.type else registry.build("kernel", {"type": name})
+            kernel = own if name == own.type else _build("kernel", name)
             changed = config.model_copy(update={"privacy": privacy, "kernel": kernel})
-            if not [*check_minimum_k(models), *check_policy(changed)]:
-                yield Attempt(name, k, changed)
+            problems = [*check_minimum_k(models), *check_policy(changed)]
+            yield Attempt(name, k, changed, error="; ".join(map(str, problems)))
+
+
+def _build(family: str, name: str) -> Any:
+    """The plug-in of this name. Raises ConfigError, which names the argument, if there is none, or
+    if it can't be built by its name alone."""
+    plugin = registry.plugin(family, name, f"{family}s")
+    try:
+        return registry.construct(plugin, {})
+    except ConfigError as error:
+        lacking = "; ".join(map(str, error.problems))
+        text = f"can't be tried by its name alone ({lacking}); leave it out here: that of the "
+        text += "config, with its parameters, is always tried"
+        raise ConfigError([Problem(f"{family}s: {name}", text)]) from None
+
+
+def _tell_refused(combinations: Sequence[Attempt]) -> Iterator[str]:
+    """What was not tried, since the operator's minimum or the policy refuses it: by k, and by
+    kernel where others of the same k are not refused."""
+    refused: dict[tuple[int, str], list[str]] = {}
+    for each in combinations:
+        if each.error:
+            refused.setdefault((each.k, each.error), []).append(each.kernel)
+    for (k, error), names in refused.items():
+        every = len(names) == sum(each.k == k for each in combinations)
+        yield f"{'' if every else ', '.join(names) + ', '}k = {k} is not tried: {error}"
 
 
 def _warm_up(rows: "Rows", candidates: Sequence[Attempt]) -> None:
@@ -378,6 +470,7 @@ def _attempt(rows: "Rows", attempt: Attempt) -> Attempt:
         n_suppressed=n_suppressed,
         seconds=perf_counter() - begun,
         sizes={} if config.unit else dict(report.sizes),
+        least_persons=report.smallest_class or 0,
     )
 
 
@@ -385,11 +478,19 @@ def _find_problems(rows: "Rows", config: Config) -> list[str]:
     """Why an attempt can't be made: problems of its config, and columns that the rows were read
     without, since the config that was given does not look at them."""
     seen = {column.role for column in rows.schema.columns if column.scale is not None}
+    there = {column.role for column in rows.schema.columns}
     problems = [*map(str, check_config(config))]
-    if config.needs_target and Role.TARGET not in seen:
-        problems.append("looks at a target: only a config that has one and names it can try it")
-    if config.partition.needs_context and Role.INSENSITIVE not in seen:
-        problems.append("looks at insensitive columns: only a config that names it can try it")
+    for needed, role, what in (
+        (config.needs_target, Role.TARGET, "a target"),
+        (config.partition.needs_context, Role.INSENSITIVE, "insensitive columns"),
+    ):
+        if needed and role not in there:
+            problems.append(f"looks at {what}, and the config names none")
+        elif needed and role not in seen:
+            problems.append(
+                f"looks at {what}, and these rows were read for a config that does not: to try it, "
+                "name it as the kernel or the partitioner of the config, which is always tried"
+            )
     return problems
 
 
@@ -406,6 +507,7 @@ def _list_frontier(attempts: Sequence[Attempt]) -> Iterator[Attempt]:
 
 def _choose(attempts: Sequence[Attempt], k: int) -> Iterator[Choice]:
     """The least loss at the k that was asked for, the next safer k, the quickest at the same k.
+    attempts: Those within the gates, if any is.
     Where one of them is not there, others take its place, so that there are three."""
     done = [(each.loss, each) for each in attempts if each.loss is not None]
     if not done:

@@ -3,10 +3,11 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol
 
-from anonlib.auditing.report import THRESHOLD
+from anonlib.auditing.report import RISKS, THRESHOLD
 from anonlib.config.dump import make_tree
 from anonlib.config.excerpt import excerpt_config
 from anonlib.config.model import Config, Gate
+from anonlib.evaluation.class_gates import find_class_risk
 from anonlib.pages import render_explorer
 from anonlib.pages.charts import Table
 from anonlib.pages.explorer import BoundLine, Goal, make_explorer
@@ -16,7 +17,7 @@ from anonlib.text import printable, spell_bound
 REGULATORS = "EMA/Health Canada"
 GOALS = (
     Goal("risk", "risk", risk=True),
-    Goal("largest", "largest chance to be found", risk=True),
+    *(Goal(name, label, risk=True) for name, label in RISKS.items() if name != "marketer"),
     Goal("loss", "loss"),
     Goal("n_suppressed", "rows suppressed"),
     Goal("seconds", "seconds"),
@@ -34,6 +35,8 @@ class ShownAttempt(Protocol):
     def loss(self) -> float | None: ...
     @property
     def risk(self) -> float: ...
+    @property
+    def risks(self) -> Mapping[str, float]: ...
     @property
     def seconds(self) -> float: ...
     @property
@@ -78,19 +81,26 @@ def render_suggestion(
     names = ("kernel", "k", "risk", "loss", "n_suppressed", "seconds", "sizes", "error")
     given = [
         {name: getattr(a, name) for name in names}
+        | {**a.risks}
         | {
-            "largest": 1 / min(a.sizes) if a.sizes else None,
             "config": _excerpt(a.config),
             "tag": next((tag for config, tag in tags if config == a.config), ""),
         }
         for a in attempts
     ]
-    gates = {gate: _find_risk(gate, config) for gate in config.gates}
+    found = {gate: find_class_risk(gate, config) for gate in config.gates}
+    gates = {gate: "risk" if goal == "marketer" else goal for gate, goal in found.items()}
     bounds = [*_list_bounds(gates)]
     risk = Goal("risk", "1 / k" if config.unit else "mean chance to be found", risk=True)
     goals = (risk, *GOALS[1:])
     explorer = make_explorer(given, {"kernel": "kernel", "k": "k"}, goals, bounds=bounds)
-    note = "Risk is the mean chance to be found, or 1 / k with a unit; loss is the metric ncp."
+    note = "Risk is the mean chance to be found, or 1 / k with a unit; loss is the metric ncp over "
+    note += "all rows of the sample, and a suppressed row counts as 1."
+    if config.privacy.suppress == "costliest":
+        note += (
+            " The ncp of a release counts the costliest rows, which it suppresses, by the cells "
+        )
+        note += "that they were in, so that it is less."
     note += (
         f" {REGULATORS}: EMA Policy 0070 and Health Canada allow a chance of {THRESHOLD}; of a "
         "release for the public they ask that the largest chance is within it."
@@ -129,21 +139,6 @@ def _excerpt(config: Config) -> str:
     return excerpt_config(make_tree(config))
 
 
-def _find_risk(gate: Gate, config: Config) -> str | None:
-    """The risk of the chart that a gate is about; None if it is about another figure."""
-    measures = () if config.evaluate is None else config.evaluate.measures
-    # Of a population that the source is a sample of, attempts know nothing.
-    whole = all(getattr(each, "population", None) is None for each in measures)
-    mean = ("prosecutor_mean", *(("marketer",) if whole else ()))
-    largest = ("prosecutor_max", *(("journalist_max",) if whole else ()))
-    measure, _, figure = gate.figure.partition(".")
-    if measure != "reidentification":
-        return None
-    if figure in largest:
-        return "risk" if config.unit else "largest"
-    return "risk" if figure in mean and not config.unit else None
-
-
 def _list_bounds(gates: Mapping[Gate, str | None]) -> Iterator[BoundLine]:
     """The lines of the gates, and that of the threshold. Where both are one, it is a gate's."""
     for gate, goal in gates.items():
@@ -153,6 +148,6 @@ def _list_bounds(gates: Mapping[Gate, str | None]) -> Iterator[BoundLine]:
                 yield BoundLine(
                     goal, value, f"gate {sign} {spell_bound(value)}{whose}", sign == "≤"
                 )
-    for goal in (each.name for each in GOALS if each.risk):
+    for goal in ("risk", "prosecutor_max"):
         if not any(g == goal and gate.at_most == THRESHOLD for gate, g in gates.items()):
             yield BoundLine(goal, THRESHOLD, f"{THRESHOLD} {REGULATORS}")

@@ -249,13 +249,16 @@ def test_the_page_of_a_suggestion_is_the_same() -> None:
     assert [label for label, *_ in data["goals"]] == [
         "mean chance to be found",
         "largest chance to be found",
+        "share of persons with a chance above 0.09",
         "loss",
         "rows suppressed",
         "seconds",
     ]
     assert [setting["error"] for setting in data["settings"]][-1] == "the models can't hold"
     assert data["settings"][0]["sizes"] == [["5–9", 1.0]]
-    assert [pair and pair[0] for pair in data["settings"][1]["figures"]][:3] == [0.09, 0.1, 0.1]
+    assert [pair and pair[0] for pair in data["settings"][1]["figures"]][:4] == [
+        *(0.09, 0.1, 1.0, 0.1)
+    ]
     assert anonlib.parse(yaml.safe_load(config_of(data, 0))) == config
 
 
@@ -284,11 +287,13 @@ def gate(figure: str, **bound: float) -> dict[str, Any]:
             [
                 gate("reidentification.marketer", at_most=0.05),
                 gate("reidentification.prosecutor_max", at_most=0.09),
+                gate("reidentification.prosecutor_at_risk", at_most=0.2),
                 gate("disclosure.gain", at_most=0.3),
             ],
             [
                 [0, 0.05, "gate ≤ 0.05", True],
                 [1, 0.09, "gate ≤ 0.09, EMA/Health Canada", True],
+                [2, 0.2, "gate ≤ 0.2", True],
                 [0, 0.09, "0.09 EMA/Health Canada", True],
             ],
         ),

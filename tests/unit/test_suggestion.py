@@ -155,6 +155,128 @@ def test_fewer_than_three_attempts_are_told(monkeypatch: pytest.MonkeyPatch) -> 
     assert not any("fewer than" in note for note in whole.notes)
 
 
+GATED = {
+    "evaluate": {"measures": ["reidentification", "disclosure"]},
+    "gates": [{"figure": "reidentification.marketer", "at_most": 0.07}],
+}
+
+
+def gate(
+    monkeypatch: pytest.MonkeyPatch, *made: tuple[str, int, float, dict[int, int]], **changes: Any
+) -> Suggestion:
+    """The suggestion where attempts have these figures: kernel, k, loss, sizes."""
+    figures = {(kernel, k): rest for kernel, k, *rest in made}
+
+    def attempt(rows: Rows, each: Attempt) -> Attempt:
+        if (each.kernel, each.k) not in figures:
+            return replace(each, error="it failed")
+        loss, sizes = figures[each.kernel, each.k]
+        n_classes, n_rows = sum(sizes.values()), sum(n * size for size, n in sizes.items())
+        return replace(each, loss=loss, chance=n_classes / n_rows, seconds=1.0, sizes=sizes)
+
+    monkeypatch.setattr(suggestion, "_attempt", attempt)
+    return suggested(kernels=["mondrian"], **{**GATED, **changes})
+
+
+def test_attempts_outside_a_gate_are_no_choices(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = gate(
+        monkeypatch,
+        ("mdav", 10, 0.1, {10: 4, 15: 4}),  # 0.08
+        ("mondrian", 10, 0.2, {10: 1, 20: 4}),  # 0.0556
+        ("mdav", 20, 0.3, {20: 5}),
+        k=10,
+    )
+    assert [(c.config.kernel.type, c.config.k) for c in found.choices] == [
+        ("mondrian", 10),
+        ("mdav", 20),
+    ]
+    assert not any("refused" in choice.reason for choice in found.choices)
+    text = "1 of 3 attempts is outside reidentification.marketer at most 0.07: a release by them"
+    assert any(note.startswith(text) for note in found.notes)
+    assert any("only 2 attempts have a loss within the gates" in note for note in found.notes)
+
+
+def test_no_attempt_within_a_gate_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = gate(monkeypatch, ("mdav", 5, 0.1, {5: 9}), ("mdav", 10, 0.2, {10: 4, 15: 4}), k=5)
+    name = "reidentification.marketer at most 0.07"
+    assert found.choices[0].reason.endswith(
+        f"Outside the gate {name}: 0.2: such a release is refused."
+    )
+    assert any(f"no attempt is within {name} (nearest: 0.08): " in note for note in found.notes)
+    for text in (found.report(), repr(found)):
+        assert f"no attempt is within {name}" in text
+        assert "such a release is refused" in text
+
+
+def test_gates_that_no_attempt_passes_at_once_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    least = {"figure": "reidentification.prosecutor_max", "at_least": 0.15}
+    gates = [*GATED["gates"], least, {"figure": "disclosure.gain", "at_most": 0.3}]
+    found = gate(
+        monkeypatch, ("mdav", 5, 0.1, {5: 9}), ("mdav", 20, 0.2, {20: 4}), k=5, gates=gates
+    )
+    assert any("no attempt is within all gates at once: " in note for note in found.notes)
+    assert "attempts are not measured by disclosure.gain at most 0.3: a release may be refused" in (
+        found.notes
+    )
+
+
+def test_with_a_unit_the_persons_of_classes_are_judged() -> None:
+    frame = people(600)
+    frame["patient"] = np.arange(600) // 2
+    largest = {"figure": "reidentification.prosecutor_max", "at_most": 0.15}
+    mean = {"figure": "reidentification.marketer", "at_most": 0.001}
+    found = suggested(
+        frame,
+        unit=["patient"],
+        one_row_per_person=None,
+        kernels=["mondrian"],
+        **GATED | {"gates": [largest, mean]},
+    )
+    assert [each.risks.keys() for each in found.attempts] == [{"prosecutor_max"}] * 8
+    assert all(each.least_persons >= each.k for each in found.attempts)
+    judged = [each.config.k for each in found.choices]
+    assert judged[0] >= 5
+    for choice in found.choices:
+        assert attempt_of(found, choice).risks["prosecutor_max"] <= 0.15
+    assert any("not measured by reidentification.marketer" in note for note in found.notes)
+
+
+def test_a_release_by_the_first_choice_passes_the_gates() -> None:
+    gates = [{"figure": "reidentification.marketer", "at_most": 0.11}]
+    found = suggested(**GATED | {"gates": gates})
+    release = anonlib.anonymize(people(600), found.choices[0].config)
+    assert release.risk["marketer"] <= 0.11
+    assert any("refused, so none of them is a choice" in note for note in found.notes)
+
+
+def test_a_k_that_the_policy_refuses_is_told() -> None:
+    rule = {"id": "least-k", "type": "class_size", "at_least": 5, "says": "It is.", "source": "us"}
+    policy = {"name": "ours", "title": "Our rules", "rules": [rule]}
+    found = suggested(kernels=["mondrian"], policy=policy)
+    assert 3 not in {each.k for each in found.attempts}
+    (note,) = [each for each in found.notes if each.startswith("k = 3 is not tried: ")]
+    assert "least-k" in note
+    assert found.notes[0].startswith("6 of 6 attempts")
+
+
+def test_what_can_not_be_built_by_its_name_is_an_argument() -> None:
+    with pytest.raises(ConfigError, match=r"partitioners: controller: can't be tried by its name"):
+        suggested(partitioners=["controller"])
+    with pytest.raises(ConfigError, match=r"kernels: unknown kernel 'mondriam'"):
+        suggested(kernels=["mondriam"])
+
+
+def test_a_partitioner_that_looks_at_a_target_says_how_it_is_tried() -> None:
+    frame = people(600)
+    frame["rich"] = frame.pop("wage") > frame["age"]
+    given = {"quasi_identifiers": ["age", "city"], "partitioners": ["target_tree"], "ks": []}
+    found = suggested(frame, **given, target="rich", target_is_public=True)
+    (note,) = [each for each in found.notes if each.startswith("loss by partitioner")]
+    assert "the partitioner of the config, which is always tried" in note
+    (note,) = [each for each in suggested(**given).notes if each.startswith("loss by partitioner")]
+    assert "looks at a target, and the config names none" in note
+
+
 def test_the_frontier() -> None:
     found = suggested()
     done = [each for each in found.attempts if each.loss is not None]
@@ -300,7 +422,7 @@ def test_partitioners() -> None:
     found = suggested(ks=[], kernels=["mondrian"], partitioners=["mondrian", "target_tree"])
     (note,) = [note for note in found.notes if "by partitioner" in note]
     losses, failed = note.split(": ", 1)[1].split("; target_tree ")
-    assert failed == "looks at a target: only a config that has one and names it can try it"
+    assert failed == "looks at a target, and the config names none"
     by_name = {name: float(loss) for name, loss in map(str.split, losses.split("; "))}
     best = min(by_name, key=lambda name: by_name[name])
     for each in found.attempts:
