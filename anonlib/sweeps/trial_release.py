@@ -6,15 +6,16 @@ import numpy as np
 import pyarrow as pa
 
 from anonlib.arrays import Ints
+from anonlib.auditing.report import EACH_CONTROLLER, AuditReport
 from anonlib.config.model import Config
 from anonlib.config.resolve import bind_models, with_ids
-from anonlib.errors import AuditError, InfeasibleError, Problem
+from anonlib.errors import InfeasibleError, Problem
+from anonlib.evaluation.published_spec import make_published_spec
 from anonlib.local.engine import release_columns
 from anonlib.local.protected import require_values
-from anonlib.local.row_numbers import number_classes
 from anonlib.local.rows import Rows
 from anonlib.table.block import Block
-from anonlib.table.columns import HASH
+from anonlib.table.columns import CONTROLLER, HASH, TOKEN
 from anonlib.table.encoding import code_protected, codes_among, encode_block
 from anonlib.table.schema import Role, Schema
 from anonlib.worker.task import person_codes
@@ -33,20 +34,19 @@ class TrialRelease:
         rows: int64[rows of `released`], ascending. The place of each released row in the table. All
             others are suppressed.
         n_cells: Cells.
-        sizes: The number of classes, by their size in persons.
+        sizes: The number of classes, by their size in rows.
+        least_persons: Persons of the smallest class; 0 if no model on persons counts them.
         losses: By metric: its value; None if it is not defined. Suppressed rows have lost all.
+        n_tried: Rows that were to be released.
     """
 
     released: pa.Table
     rows: Ints
     n_cells: int
     sizes: dict[int, int]
+    least_persons: int
     losses: dict[str, float | None]
-
-    @property
-    def least_persons(self) -> int:
-        """Persons of the smallest class."""
-        return min(self.sizes)
+    n_tried: int
 
 
 def try_release(
@@ -64,7 +64,7 @@ def try_release(
         ConfigError: The config does not fit the table.
         InfeasibleError: The models can't hold.
         BlockError: The kernel can't go on.
-        AuditError: The result does not hold the models.
+        AuditError: The audit of the result fails.
     """
     from anonlib.kernels.merge import require_feasible
     from anonlib.local.hashes import hash_seeded  # these import numba
@@ -79,14 +79,22 @@ def try_release(
     columns = [c for c in schema.released if c.role is not Role.IDENTIFIER]
     fields = [pa.field(c.id, c.released_type) for c in columns]
     output = pa.schema([*fields, pa.field(_ROW, pa.int64())])
-    controller = None if controller is None else controller[order]
-    made = release_columns(
-        Rows(ordered.combine_chunks(), schema), config, output, controller=controller
-    )
+    dealt = None if controller is None else controller[order]
+    made = release_columns(Rows(ordered.combine_chunks(), schema), config, output, controller=dealt)
     by_row = made.table.take(pa.array(np.argsort(made.table.column(_ROW).to_numpy())))
     rows, released = by_row.column(_ROW).to_numpy(), by_row.drop_columns([_ROW])
-    sizes = _verify(released, table.take(pa.array(rows)), schema, config)
-    return TrialRelease(released, rows, made.n_cells, sizes, made.losses)
+    kept = pa.array(rows)
+    whose = None if controller is None else controller[rows]
+    report = _audit(released, table.take(kept), schema, config, whose)
+    return TrialRelease(
+        released,
+        rows,
+        made.n_cells,
+        dict(report.sizes),
+        report.smallest_class or 0,
+        made.losses,
+        table.num_rows,
+    )
 
 
 def _require_controllers(block: Block, controller: Ints, max_suppressed: int) -> None:
@@ -127,35 +135,39 @@ def _to_block(table: pa.Table, schema: Schema, config: Config) -> Block:
     )
 
 
-def _verify(released: pa.Table, source: pa.Table, schema: Schema, config: Config) -> dict[int, int]:
-    """Verifies the classes of equal released values.
+def _audit(
+    released: pa.Table, source: pa.Table, schema: Schema, config: Config, controller: Ints | None
+) -> AuditReport:
+    """Audits a release as one that is published, but for rare combinations of insensitive columns:
+    a part of a table has other ones than the table.
 
     Args:
         released: The released columns, by id.
         source: The same rows before.
         schema: The columns.
         config: The config.
-
-    Returns:
-        The number of classes, by their size in persons.
+        controller: int64[rows]. The data controller of each row. None for a single controller.
 
     Raises:
         InfeasibleError: No row is left.
-        AuditError: A class does not hold the models.
+        AuditError: A model does not hold, or the table is not as it should be.
     """
+    from anonlib.auditing.in_memory import audit_in_memory
+
     if not released.num_rows:
         raise InfeasibleError([Problem("source", "no rows are left")])
-    block = _to_block(source, schema, config)
-    class_id = number_classes([released.column(c.id) for c in schema.quasi_identifiers])
-    counts = block.counts(class_id, int(class_id.max()) + 1)
-    least = int(counts.n_persons.min())
-    k = max(model.min_persons for model in block.models)
-    if least < k:
-        raise AuditError(f"the smallest class has {least} persons, k_anonymity asks for {k}")
-    failing = np.zeros(len(counts.n_rows), np.bool_)
-    for model in block.models:
-        failing |= ~model.holds_within(counts)
-    if failing.any():
-        raise AuditError(f"{failing.sum()} classes do not hold the models")
-    pairs = zip(*np.unique(counts.n_persons, return_counts=True), strict=True)
-    return {int(size): int(n) for size, n in pairs}
+    names = [schema.by_id(id).name for id in released.column_names]
+    table = released.rename_columns(names)
+    spec = make_published_spec(config)
+    spec = replace(spec, columns=tuple(names), pseudonyms=(), acknowledge_unique=True)
+    if schema.unit:
+        token = person_codes([source.column(id) for id in schema.unit])
+        table = table.append_column(TOKEN, pa.array(token))
+        spec = replace(spec, persons="token", token=TOKEN)
+    report = audit_in_memory(table, spec, exact_sizes=True)
+    if controller is not None:
+        table = table.append_column(CONTROLLER, pa.array(controller))
+        apart = replace(spec, apart=CONTROLLER, private=(*spec.private, CONTROLLER))
+        report = report.and_(EACH_CONTROLLER, audit_in_memory(table, apart))
+    report.require_passed("the audit")
+    return report

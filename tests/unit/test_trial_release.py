@@ -19,6 +19,7 @@ from anonlib.local.engine import make_release
 from anonlib.local.hashes import hash_values
 from anonlib.local.row_numbers import number_classes
 from anonlib.local.rows import read_rows
+from anonlib.privacy.l_diversity import LDiversity
 from anonlib.sweeps import trial_release
 from anonlib.sweeps.person_splits import split_persons
 from anonlib.sweeps.trial_release import try_release
@@ -26,6 +27,10 @@ from anonlib.table.columns import HASH
 from anonlib.table.schema import Field, Schema
 
 QUASI = {"role": "quasi_identifier"}
+DIVERSE = [
+    {"type": "k_anonymity", "k": 2},
+    {"type": "l_diversity", "l": 2, "attribute": "illness"},
+]
 
 
 def frame(n: int = 80) -> pd.DataFrame:
@@ -220,20 +225,29 @@ class TestWhatCannotBe:
     def test_a_kernel_that_breaks_the_models(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(Mdav, "cells", lambda self, block: np.arange(block.n))
         chosen = config()
-        with pytest.raises(AuditError, match="1 persons"):
+        with pytest.raises(AuditError, match=r"the audit failed.*k_anonymity k=4: 80 classes"):
             try_release(*as_source(frame(), chosen), chosen)
 
     def test_classes_that_lack_values(self, monkeypatch: pytest.MonkeyPatch) -> None:
         data = frame()
         data.loc[data["age"] < 40, "illness"] = "x"
-        models = [
-            {"type": "k_anonymity", "k": 2},
-            {"type": "l_diversity", "l": 2, "attribute": "illness"},
-        ]
-        chosen = config(privacy={"models": models})
+        chosen = config(privacy={"models": DIVERSE})
         by_age = lambda self, block: (block.numeric[:, 0] > 0).astype(np.int64)
         monkeypatch.setattr(Mdav, "cells", by_age)
-        with pytest.raises(AuditError, match="classes do not hold"):
+        with pytest.raises(
+            AuditError, match=r"the audit failed.*l_diversity.*: \d+ class(es)? fails?"
+        ):
+            try_release(*as_source(data, chosen), chosen)
+
+    def test_a_model_that_believes_its_classes(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """The audit counts by itself, whatever the model says of its classes."""
+        data, chosen = frame(), config(privacy={"models": DIVERSE})
+        data["illness"] = "x"
+        data.loc[:3, "illness"] = "y"
+        believe = lambda self, counts: np.ones(len(counts.n_rows), np.bool_)
+        monkeypatch.setattr(Mdav, "cells", lambda self, block: np.arange(block.n) // 4)
+        monkeypatch.setattr(LDiversity, "holds_within", believe)
+        with pytest.raises(AuditError, match=r"l_diversity.*classes fail"):
             try_release(*as_source(data, chosen), chosen)
 
     def test_values_that_are_not_in_the_order(self) -> None:
