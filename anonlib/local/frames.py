@@ -85,9 +85,23 @@ def to_arrow(data: Any, names: Collection[str]) -> pa.Table:
     wanted = [name for name in list_names(data) if name in names]
     if isinstance(data, pa.Table):
         return data.select(wanted)
-    if _is_of("pandas", data):
-        return pa.table({name: _of_pandas(name, data[name]) for name in wanted})
-    return pa.table({name: _of_polars(data, name) for name in wanted})
+    read = _of_pandas if _is_of("pandas", data) else _of_polars
+    return pa.table({name: read(name, _take_column(data, name)) for name in wanted})
+
+
+def _take_column(data: Any, name: str) -> Any:
+    """The column of pandas or polars of this very name. In expressions of polars, as `select` takes
+    them, some names mean other columns: `*`, and those from `^` to `$`.
+
+    Raises InputError if the library gives another column.
+    """
+    column = data[name] if _is_of("pandas", data) else data.get_column(name)
+    if getattr(column, "name", None) != name:
+        raise InputError(
+            f"column {name!r}: its {type(data).__name__} gives another column under this name; "
+            "rename it"
+        )
+    return column
 
 
 def to_arrow_with_index(data: Any) -> pa.Table:
@@ -130,12 +144,16 @@ def like(table: pa.Table, data: Any, names: Collection[str] = ()) -> Any:
     if _is_of("pandas", data):
         frame = _to_pandas(table)
         for name in names:
-            frame[name] = _cast_in_pandas(frame[name], data[name].dtype, table.column(name))
+            model = _take_column(data, name)
+            frame[name] = _cast_in_pandas(frame[name], model.dtype, table.column(name))
         return frame
     if _is_of("polars", data):
         frame = sys.modules["polars"].from_arrow(table)
-        cast = [_cast_in_polars(frame[name], data.schema[name]) for name in names]
-        return frame.with_columns(cast)
+        frame.columns = table.column_names  # of a blank name it makes another
+        for name in names:
+            cast = _cast_in_polars(frame.get_column(name), data.schema[name])
+            frame.replace_column(frame.get_column_index(name), cast)
+        return frame
     for name in names if isinstance(data, pa.Table) else ():
         column = _cast_in_arrow(table.column(name), data.column(name))
         table = table.set_column(table.column_names.index(name), name, column)
@@ -289,15 +307,15 @@ def _explain(values: Any) -> str:
     )
 
 
-def _of_polars(data: Any, name: str) -> Any:
+def _of_polars(name: str, values: Any) -> Any:
     """A column of polars as an Arrow column."""
     refusal = InputError(
-        f"column {name}: Arrow has no type for {data.schema[name]}; cast it, or leave it out"
+        f"column {name}: Arrow has no type for {values.dtype}; cast it, or leave it out"
     )
-    if data.schema[name] == sys.modules["polars"].Object:  # Arrow would get addresses
+    if values.dtype == sys.modules["polars"].Object:  # Arrow would get addresses
         raise refusal
     try:
-        return pa.table(data.select(name)).column(0)
+        return pa.table(values.to_frame()).column(0)
     except pa.ArrowException:  # its text may hold values
         raise refusal from None
 
