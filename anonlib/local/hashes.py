@@ -55,7 +55,7 @@ TEXTS = {
     pa.large_string(): np.int64,
     pa.large_binary(): np.int64,
 }
-#: Types that Arrow can't take rows of -> the type that it can.
+#: Types that polars gives its texts -> those that are hashed.
 VIEWS = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}
 
 
@@ -107,7 +107,9 @@ def hash_text(text: str) -> int:
 def _mix(state: Words, column: pa.Array) -> None:
     """Takes a column into the rows' hashes, which are replaced. Nested values are hashed part by
     part, as in Spark."""
-    kind = column.type
+    kind = _find_plain_type(column.type)
+    if kind != column.type:
+        column = column.cast(kind)
     if types.is_struct(kind):
         for i in range(kind.num_fields):
             _mix(state, pc.struct_field(column, [i]))  # null where the struct is
@@ -119,11 +121,24 @@ def _mix(state: Words, column: pa.Array) -> None:
     _mix_plain(state, column, column.is_null().to_numpy(zero_copy_only=False))
 
 
+def _find_plain_type(kind: pa.DataType) -> pa.DataType:
+    """The type without views, at any depth: Arrow can't take rows of them, nor decode them."""
+    if types.is_struct(kind):
+        return pa.struct([field.with_type(_find_plain_type(field.type)) for field in kind.fields])
+    if types.is_list(kind):
+        return pa.list_(kind.value_field.with_type(_find_plain_type(kind.value_type)))
+    if types.is_large_list(kind):
+        return pa.large_list(kind.value_field.with_type(_find_plain_type(kind.value_type)))
+    if types.is_dictionary(kind):
+        values = _find_plain_type(kind.value_type)
+        return pa.dictionary(kind.index_type, values, kind.ordered)
+    return VIEWS.get(kind, kind)
+
+
 def _mix_lists(state: Words, column: pa.Array) -> None:
     """Takes the elements of lists into the rows' hashes, one place after the other."""
     lengths = pc.fill_null(pc.list_value_length(column), 0).to_numpy().astype(np.int64)
     elements = pc.list_flatten(column)
-    elements = elements.cast(VIEWS.get(elements.type, elements.type))
     start = np.cumsum(lengths) - lengths
     for place in range(int(lengths.max(initial=0))):
         rows = np.flatnonzero(lengths > place)
