@@ -10,13 +10,12 @@ from pydantic import Field, PositiveFloat, model_validator
 from anonlib.arrays import Bools, Floats
 from anonlib.errors import InputError
 from anonlib.recode import Cells, Column, Domain, Form, Recoder
+from anonlib.recode._outward import Way, make_scalar, move_to_beginnings, move_to_multiples
 from anonlib.recode.arrow import Kind, accept_type, bracket, iso, json, kind, value_type
 from anonlib.recode.grouped import ascending, group
 from anonlib.table.schema import Scale
 
 _NUMBERS = (Kind.INTEGER, Kind.FLOAT, Kind.DECIMAL)
-#: The last year that readers know.
-MAX_YEAR = 9999
 _TIMES = (Kind.DATE, Kind.TIMESTAMP)
 
 
@@ -30,8 +29,10 @@ class Interval(Recoder):
     `order`, else by code point.
 
     The ends are values of single persons. `round_to` moves them outwards: numbers to its multiples,
-    dates and timestamps to the beginning of a day, month or year. `bottom` and `top` replace ends
-    of numbers that are beyond them: read these ends as "or less" and "or more".
+    dates and timestamps to the beginning of a day, month or year, in UTC. Where the type has no
+    such value, the end is its first or last one; of dates and timestamps 9999-12-31 is the last.
+    In floats a multiple is the float nearest to it: 3.8 is one of 0.1. `bottom` and `top` replace
+    ends of numbers that are beyond them: read these ends as "or less" and "or more".
 
     Cost O(n log n).
     """
@@ -125,40 +126,28 @@ class Interval(Recoder):
             try:
                 if kind(column) not in _NUMBERS or isinstance(value, str):
                     raise ValueError
-                _scalar(value, column)
+                make_scalar(value, column)
             except (ValueError, pa.ArrowException):
                 raise InputError(
                     f"{name} does not fit a column of type {column}; name a number that the type "
                     "has, and no number for text, dates and timestamps"
                 ) from None
 
-    def _round(self, ends: Column, way: Literal["down", "up"]) -> Column:
+    def _round(self, ends: Column, way: Way) -> Column:
         """Moves ends outwards: lower ends down, upper ends up."""
         if self.round_to is None:
             return ends
-        try:
-            if isinstance(self.round_to, str):
-                return _at_beginning(ends, self.round_to, way)
-            return pc.round_to_multiple(ends, _scalar(self.round_to, ends.type), way)
-        except pa.ArrowException:
-            raise InputError(
-                f"ends of intervals, rounded to {self.round_to}, leave the range of {ends.type}; "
-                "name a larger type, or a smaller round_to"
-            ) from None
+        if isinstance(self.round_to, str):
+            return move_to_beginnings(ends, self.round_to, way)
+        return move_to_multiples(ends, self.round_to, way)
 
     def _code(self, ends: Column) -> Column:
         """Limits ends to `bottom` and `top`."""
         if self.bottom is not None:
-            ends = pc.max_element_wise(ends, _scalar(self.bottom, ends.type), skip_nulls=False)
+            ends = pc.max_element_wise(ends, make_scalar(self.bottom, ends.type), skip_nulls=False)
         if self.top is not None:
-            ends = pc.min_element_wise(ends, _scalar(self.top, ends.type), skip_nulls=False)
+            ends = pc.min_element_wise(ends, make_scalar(self.top, ends.type), skip_nulls=False)
         return ends
-
-
-def _scalar(value: float | str, column: pa.DataType) -> pa.Scalar:
-    """A number of a column's type. Raises pa.ArrowException if the type can't hold it."""
-    text = f"{value:f}" if kind(column) is Kind.DECIMAL else value
-    return pa.scalar(text).cast(column)
 
 
 def _are_at(ends: Floats, limit: float, column: pa.DataType) -> Bools:
@@ -166,25 +155,9 @@ def _are_at(ends: Floats, limit: float, column: pa.DataType) -> Bools:
     bound = value_type(column)
     # Texts of float32 and decimals, read as float64, may differ in the last bits.
     precision = np.float32 if pa.types.is_float32(bound) else np.float64
-    at = float(_scalar(limit, bound).as_py())
+    at = float(make_scalar(limit, bound).as_py())
     near: Bools = np.abs(ends - at) <= 2 * float(np.spacing(precision(abs(at))))
     return near
-
-
-def _at_beginning(ends: Column, unit: str, way: Literal["down", "up"]) -> Column:
-    """Dates and timestamps at the beginning of a day, month or year, in UTC.
-
-    Raises pa.ArrowInvalid for a year after 9999.
-    """
-    is_time = pa.types.is_timestamp(ends.type)
-    # Without its zone, since zones need a time zone database.
-    plain = ends.view(pa.int64()).view(pa.timestamp(ends.type.unit)) if is_time else ends
-    found = pc.floor_temporal(plain, unit=unit)
-    if way == "up":
-        found = pc.if_else(pc.equal(found, plain), plain, pc.ceil_temporal(plain, unit=unit))
-    if (pc.max(pc.year(found)).as_py() or 0) > MAX_YEAR:
-        raise pa.ArrowInvalid
-    return found.view(pa.int64()).view(ends.type) if is_time else found.cast(ends.type)
 
 
 def _text(lower: Column, upper: Column) -> Column:

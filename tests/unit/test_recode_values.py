@@ -1,6 +1,6 @@
 """Recoders on small examples that show what the rules mean."""
 
-from datetime import date
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 from functools import partial
 from typing import Any
@@ -70,18 +70,49 @@ def test_ends_of_times_go_to_the_beginning_of_a_unit() -> None:
         assert text == f"[1969-12-31T00:00:00.000000{z}, 1970-01-02T00:00:00.000000{z}]"
 
 
+DAY, MICROSECOND = timedelta(1), timedelta(microseconds=1)
+LAST = datetime.fromisoformat("9999-12-31T23:59:59.999999")
+
+
+@pytest.mark.parametrize("form", ["struct", "text"])
 @pytest.mark.parametrize(
-    ("recoder", "values", "column"),
+    ("round_to", "values", "column", "found"),
     [
-        (Interval(round_to=100), [120], pa.int8()),
-        (Interval(round_to=1000), [2**63 - 1], pa.int64()),
-        (Interval(round_to="year"), [date(9999, 5, 1)], pa.date32()),
+        (10, [-125, 125], pa.int8(), (-128, 127)),
+        (1000, [2**63 - 1], pa.int64(), (2**63 - 1 - 807, 2**63 - 1)),
+        (100, [Decimal("999.5")], pa.decimal128(4, 1), (Decimal("900.0"), Decimal("999.9"))),
+        (1e308, [1.7e308], pa.float64(), (1e308, float(np.finfo(np.float64).max))),
+        ("year", [date(9999, 12, 31)], pa.date32(), (date(9999, 1, 1), date(9999, 12, 31))),
+        ("month", [date(9999, 12, 1)], pa.date32(), (date(9999, 12, 1), date(9999, 12, 1))),
+        ("day", [LAST], pa.timestamp("us"), (LAST - DAY + MICROSECOND, LAST)),
+        ("year", [LAST - 9 * DAY], pa.timestamp("us"), (LAST - 365 * DAY + MICROSECOND, LAST)),
     ],
 )
-def test_rounded_ends_that_no_type_has(recoder: Any, values: Any, column: Any) -> None:
-    with pytest.raises(InputError, match="leave the range of") as error:
-        recode(recoder, values, type=column)
-    assert str(values[0]) not in str(error.value)
+def test_rounded_ends_that_no_type_has_are_its_last_values(
+    round_to: Any, values: list[Any], column: Any, found: tuple[Any, Any], form: Any
+) -> None:
+    """9999-12-31 is the usual open end of what is valid for ever."""
+    rounded = recode(Interval(round_to=round_to, form=form), values, type=column)[0]
+    if form == "struct":
+        assert (*rounded.values(),) == found
+    else:
+        assert rounded == recode(Interval(form="text"), [*found], type=column)[0]
+
+
+def test_dates_that_no_reader_knows_are_rounded_as_others() -> None:
+    """Of nanoseconds, those before the first value would go on with the last ones."""
+    days = pa.array([3_000_000, None], pa.int32()).cast(pa.date32())
+    found = Interval(round_to="year").recode(days, Cells(np.array([0, 1]), 2), Domain())
+    ends = [found.field(i).cast(pa.int32())[0].as_py() for i in range(2)]
+    assert ends[0] <= 3_000_000 <= ends[1] < ends[0] + 367
+    most = 2**63 - 1
+    times = pa.array([most - 5, 5 - most], pa.int64()).cast(pa.timestamp("ns"))
+    for unit in ("day", "month", "year"):
+        found = Interval(round_to=unit).recode(times, Cells(np.array([0, 1]), 2), Domain())
+        lower, upper = (found.field(i).cast(pa.int64()).to_pylist() for i in range(2))
+        assert (upper[0], lower[1]) == (most, -most)
+        assert lower[0] <= most - 5
+        assert 5 - most <= upper[1]
 
 
 @pytest.mark.parametrize(
