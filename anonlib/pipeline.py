@@ -408,7 +408,7 @@ def check(config: GivenConfig, progress: Progress | None = None) -> CheckResult:
             if (step := config.partition.controller) is not None:
                 list_controllers(source.rows(), source.schema, step)
             obstacles = tuple(find_obstacles(spark, config, source))
-    return resolve_check(config, source.schema, scan, obstacles)
+    return resolve_check(config, source.schema, scan, obstacles, source.notes)
 
 
 def _new_run_id() -> str:

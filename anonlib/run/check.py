@@ -18,9 +18,14 @@ from anonlib.table.schema import Column, Schema
 
 
 def resolve_check(
-    config: Config, schema: Schema, scan: Scan, obstacles: tuple[str, ...]
+    config: Config,
+    schema: Schema,
+    scan: Scan,
+    obstacles: tuple[str, ...],
+    notes: tuple[str, ...] = (),
 ) -> CheckResult:
-    """What becomes of each column, and what is left to be trusted. It has no value of the table."""
+    """What becomes of each column, and what is left to be trusted. It has no value of the table.
+    notes: Those of the source."""
     return CheckResult(
         n_rows=scan.n_rows,
         columns=tuple(_column_plan(n, a, schema) for n, a in config.attributes.items()),
@@ -28,6 +33,7 @@ def resolve_check(
         kernel=plugin_label(config.kernel),
         partition=" > ".join(plugin_label(step) for step in config.partition.steps),
         notes=(
+            *notes,
             *reader_notes(schema),
             *schema.notes,
             *note_times(schema, scan.sample),

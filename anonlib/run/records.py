@@ -128,6 +128,7 @@ def record(
         "promise": promise.to_dict(),
         "seed": config.seed,
         "source_version": source.version,
+        **source.summarize_files(),
         "plan": plan and plan.to_dict(),
         "content": scan.content.to_dict(),
         **summarize_source(source.schema, scan.encodings, scan.n_missing, scan.n_rows, config.k),

@@ -114,7 +114,7 @@ class Run:
             raise GateError(f"{error}; all figures: {page}") from None
         with self.progress.stage("publish", self.spark):
             result = self._result(scan, release, evaluation, overview, "published")
-            notes = (*self.prior.notes, *reader_notes(source.schema))
+            notes = (*source.notes, *self.prior.notes, *reader_notes(source.schema))
             digest_of_rows = self._digest(release, source.schema)
             after = self.prior.digest + digest_of_rows
             result = replace(

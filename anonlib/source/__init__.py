@@ -5,6 +5,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 from pyspark import StorageLevel
@@ -41,19 +42,24 @@ from anonlib.spark.digest import with_halves
 from anonlib.spark.file_list import (
     Listing,
     can_read_again,
+    digest_files,
+    hide_values,
     list_files,
     list_roots,
     newest_version,
     require_same_files,
 )
 from anonlib.spark.lease import work_folder
+from anonlib.spark.own_files import is_pattern, spell_for_reader
 from anonlib.spark.storage import spelling
 from anonlib.spark.translation import translate_errors
 from anonlib.spark.values import read_field, row_hash
 from anonlib.table.columns import DEAL, HASH, HIGH, LOW
 from anonlib.table.schema import Field, Role, Schema, is_atomic
 
-#: Types to try for a continuous CSV column, in this order, and the pattern of their text.
+#: Most files that a record names.
+MOST_FILES = 1000
+
 #: Options that choose a version of a Delta table.
 TRAVELS = {"versionasof", "timestampasof"}
 
@@ -82,6 +88,8 @@ class Source:
         zone: The time zone of a caller's DataFrame, as `find_zone` tells it.
         database: The connection of `format: jdbc`; else None.
         waiting: Rows of the backlog, by the run that left them, with the columns of `raw`.
+        is_pattern: Whether nothing is at the source's path by that very name, so that it is a
+            pattern of others, which `files` has.
     """
 
     raw: DataFrame
@@ -96,6 +104,24 @@ class Source:
     zone: str | None = None
     database: Database | None = None
     waiting: Mapping[str, DataFrame] = field(default_factory=dict)
+    is_pattern: bool = False
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What of the source's files its path does not say."""
+        if not self.is_pattern:
+            return ()
+        n = f"{len(self.files):,} file" + ("s" if len(self.files) != 1 else "")
+        return (f"source.path: nothing has just this name; as a pattern it reads {n}",)
+
+    def summarize_files(self) -> dict[str, Any]:
+        """The part `source_files` of a record, if the source is of files: how many, the digest of
+        their listing, and the names of the first, without values in the names of folders."""
+        if not self.files:
+            return {}
+        names = [hide_values(path) for path in sorted(self.files)[:MOST_FILES]]
+        found = {"n": len(self.files), "sha256": digest_files(self.files), "names": names}
+        return {"source_files": found}
 
     def rows(self, *, all_columns: bool = False) -> DataFrame:
         """The rows as blocks need them, or with all columns of the schema. Further columns:
@@ -174,13 +200,14 @@ def _open(
     frame: DataFrame | None,
     waiting: Mapping[str, DataFrame],
 ) -> Source:
-    version, zone = None, None
+    version, zone, pattern = None, None, False
     if frame is not None or is_temporary_view(spark, config.source):
         zone = find_zone(spark)
     with translate_errors("source", permission_error=InputError):
         with in_zone(spark, zone):
             if frame is None:
                 frame, version = read_source(spark, config.source, find_used(config))
+                pattern = _is_pattern(spark, config.source)
             else:
                 require_contract(frame, find_used(config))
             files = list_files(frame)
@@ -220,7 +247,7 @@ def _open(
             raw = _together(fresh, before.values())
     casts = {id: type for id, type in casts.items() if id in plain_columns}
     made = Source(raw, fresh, plain_columns, casts, schema, version, fields, files, seen_as, zone)
-    return replace(made, waiting=before)
+    return replace(made, waiting=before, is_pattern=pattern)
 
 
 def _fill(cache: DataFrame, zone: str) -> None:
@@ -432,7 +459,14 @@ def read_source(
     with _explain_absence(source):
         if source.format in FORMATS:
             return read_files(spark, source.format, source.path, options, names), None
-        return spark.read.options(**options).format(source.format).load(source.path), None
+        place = source.path and spell_for_reader(spark, source.path, options)
+        return spark.read.options(**options).format(source.format).load(place), None
+
+
+def _is_pattern(spark: SparkSession, source: SourceSection) -> bool:
+    if source.path is None or source.format == "delta":
+        return False
+    return is_pattern(spark, source.path, {**source.options, **read_secret_options(source)})
 
 
 def is_temporary_view(spark: SparkSession, source: SourceSection) -> bool:

@@ -32,7 +32,8 @@ def explain_types(
     Args:
         spark: The session.
         kind: The format.
-        path: The file, folder or glob that the body reads; None for a table.
+        path: The file, folder or glob that the body reads, as readers are given it; None for a
+            table.
         options: Options of its reader.
 
     Raises InputError with the columns of the first file that has some, and what to do.

@@ -28,6 +28,7 @@ from anonlib.spark.file_list import (
     require_all_read,
     require_same_files,
 )
+from anonlib.spark.own_files import spell_exactly, spell_for_reader
 
 #: The column in which Spark puts rows that it can't read.
 _BAD = f"{RESERVED_PREFIX}bad"
@@ -35,8 +36,6 @@ _BAD = f"{RESERVED_PREFIX}bad"
 UNREADABLE = "\ufffd"
 #: Options that choose the files.
 _PLACES = ("path", "basepath", "recursivefilelookup", "pathglobfilter")
-#: Spark's own: whether characters such as * in a path mean others.
-_LITERAL = "__globPaths__"
 #: Spark's readers of files -> the format.
 _KINDS = {
     "CSVFileFormat": "csv",
@@ -46,7 +45,7 @@ _KINDS = {
 }
 #: Options by which no row is lost once the schema is known.
 _HARMLESS = frozenset(
-    {"samplingratio", "columnnameofcorruptrecord", "serialization.format", _LITERAL.lower()}
+    {"samplingratio", "columnnameofcorruptrecord", "serialization.format", "__globpaths__"}
 )
 #: Options that must be false.
 _LOSSLESS = ("ignoreCorruptFiles", "ignoreMissingFiles")
@@ -59,7 +58,8 @@ def read_files(
     options: Mapping[str, str],
     names: Collection[str],
 ) -> DataFrame:
-    """The rows of a file, of a folder or of what a glob names.
+    """The rows of a file, of a folder or, if nothing is there by that very name, of what a glob
+    names.
 
     Args:
         spark: The session.
@@ -74,6 +74,8 @@ def read_files(
     """
     given = {name.lower(): text for name, text in options.items()}
     place = path or given.pop("path", None)
+    if place is not None:
+        place = spell_for_reader(spark, place, given)
     with explain_types(spark, kind, place, given):
         frame = spark.read.format(kind).options(**_strict(kind, given)).load(place)
         if len([*relations(frame)]) != 1:
@@ -140,9 +142,10 @@ def _require_texts(
     if not files:
         return
     named = {name: text for name, text in options.items() if name not in _PLACES}
-    strict = {**_strict(kind, named), _LITERAL: "false"}
-    lines = {name: text for name, text in strict.items() if name in ("linesep", _LITERAL)}
-    text = spark.read.options(**lines).format("text").load(files)
+    strict = _strict(kind, named)
+    lines = {name: text for name, text in strict.items() if name == "linesep"}
+    exactly = [*map(spell_exactly, files)]
+    text = spark.read.options(**lines).format("text").load(exactly)
     again = F.lit(False)
     texts = [f.name for f in schema if f.name in names and f.dataType == StringType()]
     if kind == "csv":
@@ -157,7 +160,8 @@ def _require_texts(
         )
     else:
         _require_keys(text, options, schema, names)
-    rows = spark.read.format(kind).options(**strict).schema(schema.add(_BAD, "string")).load(files)
+    reader = spark.read.format(kind).options(**strict).schema(schema.add(_BAD, "string"))
+    rows = reader.load(exactly)
     if _require_whole_rows(rows, again, texts):
         _require_encoding(text, options.get("encoding", options.get("charset", "UTF-8")))
 

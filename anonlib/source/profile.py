@@ -20,6 +20,7 @@ from anonlib.progress import Progress
 from anonlib.source.columnar import explain_types
 from anonlib.source.contract import require_same_columns_in_files
 from anonlib.source.fingerprint import profile_columns
+from anonlib.spark.own_files import is_pattern, spell_exactly
 from anonlib.spark.session import session
 from anonlib.spark.storage import Storage
 from anonlib.spark.translation import translate_errors
@@ -27,10 +28,11 @@ from anonlib.spark.translation import translate_errors
 
 @dataclass
 class _Where:
-    """How a source is read."""
+    """How a source is read. place: `path` as Spark's readers are given it."""
 
     format: str
     path: str | None = None
+    place: str | None = None
     table: str | None = None
     options: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
@@ -39,7 +41,7 @@ class _Where:
         reader = spark.read.options(**self.options, **secrets)
         if self.table is not None:
             return reader.table(self.table)
-        return reader.format(self.format).load(self.path)
+        return reader.format(self.format).load(self.place)
 
 
 def profile(
@@ -65,7 +67,7 @@ def profile(
         spark = session()
     with progress.stage("look", spark), translate_errors("source"):
         where = _where(spark, source, source_format, dict(options))
-        with explain_types(spark, where.format, where.path, where.options):
+        with explain_types(spark, where.format, where.place, where.options):
             frame = where.read(spark, secret)
             require_same_columns_in_files(frame)
         names = frame.columns
@@ -122,13 +124,14 @@ def _where(
         return _Where("table", table=source, options=options)
     if source_format == "jdbc":
         return _Where("jdbc", options={**options, "dbtable": source})
-    storage = Storage(spark, source)
-    kind = source_format or _format(storage, source)
+    pattern = is_pattern(spark, source, options)
+    kind = source_format or _format(Storage(spark, source), source, is_pattern=pattern)
     if kind is None:
         raise InputError(f"{source}: its format is not clear; name it with --format")
-    where = _Where(kind, path=source, options=options)
+    place = source if pattern or kind == "delta" else spell_exactly(source)
+    where = _Where(kind, path=source, place=place, options=options)
     if kind in ("csv", "json"):
-        head = _head(spark, source)
+        head = _head(spark, place)
         if not head:
             raise InputError(f"{source}: is empty")
         sniff(kind, head, where.options, where.notes)
@@ -143,9 +146,9 @@ def _is_table(spark: SparkSession, source: str) -> bool:
     return not storage.exists(storage.root) and spark.catalog.tableExists(source)
 
 
-def _format(storage: Storage, source: str) -> str | None:
+def _format(storage: Storage, source: str, *, is_pattern: bool) -> str | None:
     """By the name's extension, else by what is in the folder."""
-    if any(c in source for c in "*?[{"):
+    if is_pattern:
         return guess_format(source)
     if not storage.exists(storage.root):
         raise InputError(f"{source}: no such file or folder{hint_at_file(source)}")
@@ -156,9 +159,9 @@ def _format(storage: Storage, source: str) -> str | None:
     return guess_format(source) or next((found for found in inside if found), None)
 
 
-def _head(spark: SparkSession, source: str) -> list[str]:
+def _head(spark: SparkSession, place: str) -> list[str]:
     """The first lines that are not blank."""
-    rows = spark.read.text(source).limit(100).collect()
+    rows = spark.read.text(place).limit(100).collect()
     return [row[0] for row in rows if row[0].strip()]
 
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from hashlib import sha256
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -117,6 +118,12 @@ def list_files(frame: DataFrame, *, again: bool = False) -> Listing:
             relation.location().refresh()
         found |= list_files_of(frame.sparkSession, relation)
     return found
+
+
+def digest_files(files: Listing) -> str:
+    """The SHA-256 of a listing, in hex: it changes if a file is added, removed or written again."""
+    lines = (f"{path}\0{size}\0{at}\n" for path, (size, at) in sorted(files.items()))
+    return sha256("".join(lines).encode()).hexdigest()
 
 
 def list_files_of(spark: SparkSession, relation: Any) -> Listing:

@@ -113,6 +113,22 @@ _KNOWN: tuple[tuple[str, type[AnonlibError], str], ...] = (
         StorageError,
         DENIED,
     ),
+    (  # Before errors in files, of which a colon in a name may be the cause.
+        r"Relative path in absolute URI",
+        InputError,
+        (
+            "the name of a file or folder has a colon, which Spark can't read there (nor beside "
+            "what a pattern of a path names); rename it, or copy the files to another folder"
+        ),
+    ),
+    (
+        r"Illegal file pattern",
+        InputError,
+        (
+            "nothing has just this name, and as a pattern of several files it is not complete; "
+            "correct the path, or close its brackets and braces"
+        ),
+    ),
     (
         r"ExecutorLostFailure|ExecutorDead|FetchFailed|blockmgr-|Could not find block",
         StorageError,

@@ -311,7 +311,7 @@ def private(made: Config, n_missing: int = 14) -> tuple[str, dict[str, Any]]:
         Encoding("c0", Scale.CONTINUOUS, True, 30.5, 12.25, -NUMBER, NUMBER),
         Encoding("c1", Scale.NOMINAL, False, categories=pa.array([MARKER, f"{MARKER}2"])),
     )
-    source: Any = SimpleNamespace(version=3, schema=resolve(made, fields))
+    source: Any = SimpleNamespace(version=3, schema=resolve(made, fields), summarize_files=dict)
     sample = pa.table({"c0": [NUMBER], "c1": [MARKER]})
     hashes = {"c1": np.array([55555555555, 66666666666])}
     scan: Any = SimpleNamespace(
@@ -350,7 +350,7 @@ def test_few_values_are_not_told() -> None:
 
 def test_private_record_has_no_secrets_of_paths() -> None:
     result = ReleaseResult("run-1", "published", table="s3a://Sesame@bucket/t")
-    source: Any = SimpleNamespace(version=None, schema=None)
+    source: Any = SimpleNamespace(version=None, schema=None, summarize_files=dict)
     scan: Any = SimpleNamespace(
         encodings=(), n_missing={}, n_rows=0, content=Content(1.0, {}, (), {})
     )
