@@ -184,8 +184,9 @@ def fit_table(table: pa.Table, schema: Schema, config: Config) -> TableFit:
         encodings[column.id] = whole
         if not whole.nominal and len(values) > n_sampled:
             sampled, ends = values.combine_chunks().slice(0, n_sampled), (whole.low, whole.high)
-            fit = fit_encoding(column, sampled, whole.missing, ends, whole.categories)
-            encodings[column.id] = fit
+            encodings[column.id] = fit_encoding(
+                column, sampled, whole.missing, ends, whole.categories, whole.is_empty
+            )
     if problems:
         raise ConfigError(problems)
     return TableFit(

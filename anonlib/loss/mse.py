@@ -10,7 +10,7 @@ from anonlib.loss import Metric, ReleasedBlock, Subject
 
 class Mse(Metric):
     """Mean squared distance of continuous and ordinal values from the mean of their cell, in
-    variances of the column: for each column, and on average.
+    variances of the column: for each column, and on average over those that vary.
 
     A column with missing values has a further 0/1 column, which flags them. Suppressed rows don't
     count. It is of cells, however they are released: also of columns that are not (see `ncp`).
@@ -20,8 +20,8 @@ class Mse(Metric):
     how it is scaled. The paper measures released values; with recoder `centroid` these are the
     means of cells.
 
-    State: n without suppressed rows, then the sum of squares within the cells for each numeric
-    column.
+    State: n without suppressed rows; then for each numeric column the sum of squares within the
+    cells; then, for each, n where it varies in the whole table, else 0.
     """
 
     type: ClassVar[str] = "mse"
@@ -30,14 +30,17 @@ class Mse(Metric):
         "how far numbers are from the mean of their cell, squared, in variances of the column; "
         "0 is best, more is worse"
     )
-    undefined: ClassVar[str] = "there is no continuous or ordinal column"
+    undefined: ClassVar[str] = "no continuous or ordinal column varies"
 
     def update(self, released: ReleasedBlock) -> Floats:
-        return np.append(np.float64(released.rows.sum()), released.squares_within)
+        n = np.float64(released.rows.sum())
+        varying = n * (released.block.widths > 0)
+        return np.concatenate([[n], released.squares_within, varying])
 
     def value(self, state: Floats) -> float | None:
-        found = self.by_column(state)
-        return None if found is None else float(found.mean())
+        found, varies = self.by_column(state), state[1 + len(state) // 2 :] > 0
+        return None if found is None or not varies.any() else float(found[varies].mean())
 
     def by_column(self, state: Floats) -> Floats | None:
-        return state[1:] / state[0] if len(state) > 1 and state[0] else None
+        p = len(state) // 2
+        return state[1 : 1 + p] / state[0] if p and state[0] else None

@@ -374,8 +374,8 @@ def _as_values(table: pa.Table, counts: str) -> Values:
 
 def _encoding(column: Column, figures: dict[str, Any], facts: RowFacts) -> Encoding:
     values = facts.sample.column(column.id).combine_chunks()
-    missing = int(figures[f"{column.id}_missing"]) > 0
+    n_missing = int(figures[f"{column.id}_missing"])
     ends = tuple(float(figures.get(f"{column.id}_{end}") or 0.0) for end in ("low", "high"))
-    return fit_encoding(
-        column, values, missing, (ends[0], ends[1]), facts.categories.values.get(column.id)
-    )
+    categories = facts.categories.values.get(column.id)
+    is_empty = 0 < n_missing == int(figures["n"])
+    return fit_encoding(column, values, n_missing > 0, (ends[0], ends[1]), categories, is_empty)

@@ -47,6 +47,7 @@ class Encoding:
         high: The greatest.
         categories: The categories of an ordinal or nominal column, in order.
         tree: The hierarchy of a nominal column. Its leaves are the codes.
+        is_empty: Whether all its values are missing.
     """
 
     id: str
@@ -58,6 +59,7 @@ class Encoding:
     high: float = 0.0
     categories: pa.Array | None = None
     tree: Tree | None = None
+    is_empty: bool = False
 
     @property
     def nominal(self) -> bool:
@@ -94,9 +96,17 @@ class Encoding:
 
     @property
     def widths(self) -> list[float]:
-        """The range of each numeric column of the encoding over the whole table."""
+        """The range of each numeric column of the encoding over the whole table; 0 for one that is
+        the same in all rows, such as the flag of a column without any value."""
+        if self.is_empty:
+            return [0.0] * (1 + self.missing)
+        return [self._range] + [1.0] * self.missing
+
+    @property
+    def _range(self) -> float:
+        """The range of the values or ranks."""
         ends = snap(standardize(np.array([self.low, self.high]), self.mean, self.sd))
-        return [float(ends[1] - ends[0])] + [1.0] * self.missing
+        return float(ends[1] - ends[0])
 
     @property
     def ranks(self) -> list[Ranks | None]:
@@ -105,7 +115,7 @@ class Encoding:
         if self.scale is Scale.ORDINAL:
             n = max(1, self._n_present)
             low = float(snap(standardize(np.array([self.low]), self.mean, self.sd))[0])
-            first = Ranks(n, low, self.widths[0] / (n - 1) if n > 1 else 1.0)
+            first = Ranks(n, low, self._range / (n - 1) if n > 1 else 1.0)
         return [first] + [None] * self.missing
 
     def numeric(self, values: pa.Array) -> Floats:
@@ -212,6 +222,7 @@ def fit_encoding(
     missing: bool,
     ends: tuple[float, float],
     categories: pa.Array | None,
+    is_empty: bool,
 ) -> Encoding:
     """The encoding of a column that has a scale, from figures of the whole table.
 
@@ -221,13 +232,16 @@ def fit_encoding(
         missing: Whether the column has missing values.
         ends: The least and the greatest number of a continuous column.
         categories: The categories of an ordinal or nominal column (`sort_categories`), else None.
+        is_empty: Whether all values of the column are missing.
     """
     assert column.scale is not None
     if column.scale is Scale.NOMINAL:
         tree = None
         if column.hierarchy is not None:
             tree = column.hierarchy.over(column.hierarchy.places(categories), missing=missing)
-        return Encoding(column.id, column.scale, missing, categories=categories, tree=tree)
+        return Encoding(
+            column.id, column.scale, missing, categories=categories, tree=tree, is_empty=is_empty
+        )
     numbers = (
         to_float(values)
         if categories is None
@@ -236,7 +250,9 @@ def fit_encoding(
     if categories is not None:
         ends = 0.0, max(0.0, len(categories) - 1.0)
     mean, sd = moments(numbers, *ends)
-    return Encoding(column.id, column.scale, missing, mean, sd, *ends, categories)
+    return Encoding(
+        column.id, column.scale, missing, mean, sd, *ends, categories, is_empty=is_empty
+    )
 
 
 def fit_whole(column: Column, values: pa.Array, missing_tokens: tuple[str, ...] = ()) -> Encoding:
@@ -248,12 +264,13 @@ def fit_whole(column: Column, values: pa.Array, missing_tokens: tuple[str, ...] 
     if pa.types.is_floating(values.type):
         values = pc.if_else(pc.is_nan(values), None, values)
     missing, present = values.null_count > 0, values.drop_null()
+    is_empty = missing and not len(present)
     if column.by_category:
         categories = sort_categories(column, pc.unique(present), missing_tokens)
-        return fit_encoding(column, values, missing, (0.0, 0.0), categories)
+        return fit_encoding(column, values, missing, (0.0, 0.0), categories, is_empty)
     numbers = to_float(present) + 0.0  # no negative zero
     ends = (float(numbers.min()), float(numbers.max())) if len(numbers) else (0.0, 0.0)
-    return fit_encoding(column, values, missing, ends, None)
+    return fit_encoding(column, values, missing, ends, None, is_empty)
 
 
 def sort_categories(
