@@ -34,6 +34,7 @@ from anonlib.measure.case import (
     OtherRelease,
     Part,
     Parts,
+    PersonRows,
     Sizes,
     score_learners,
 )
@@ -116,11 +117,12 @@ class MemoryCase(Case):
     def cell_fit(self, type: str) -> Any:
         return self.fits.get(type)
 
-    def most_rows_of_a_person(self) -> int:
+    def person_rows(self) -> PersonRows:
         person = self._code_persons()
         if person is None:
-            return 1
-        return int(np.bincount(person[person >= 0]).max(initial=0)) or self.n_source
+            return PersonRows(1, 0)
+        most = int(np.bincount(person[person >= 0]).max(initial=0))
+        return PersonRows(max(1, most), int((person < 0).sum()))
 
     def _code_persons(self) -> Codes | None:
         """The person of each row of the source, as `person_codes`."""

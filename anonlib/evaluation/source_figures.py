@@ -1,12 +1,15 @@
 """Figures of source columns that have no encoding, since no kernel uses them."""
 
 from collections.abc import Sequence
+from functools import reduce
+from operator import and_
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from anonlib.arrays import Ints
+from anonlib.measure.case import PersonRows
 from anonlib.spark.values import as_double, count_units
 from anonlib.table.schema import Column, is_number
 
@@ -46,21 +49,23 @@ def distinct_values(source: DataFrame, ids: Sequence[str]) -> dict[str, pa.Array
 
 
 def count_value_persons(source: DataFrame, unit: Sequence[str], id: str) -> tuple[pa.Array, Ints]:
-    """As `Case.count_value_persons`. unit: As for `most_rows`."""
+    """As `Case.count_value_persons`. unit: As for `count_person_rows`."""
     table = source.groupBy(id).agg(count_units(unit).alias("n_persons")).toArrow()
     return table.column(id).combine_chunks(), table.column("n_persons").to_numpy()
 
 
-def most_rows(source: DataFrame, unit: Sequence[str], n_rows: int) -> int:
-    """The largest number of rows of one person.
+def count_person_rows(source: DataFrame, unit: Sequence[str]) -> PersonRows:
+    """How rows belong to persons. Cost: one aggregate with a unit.
 
     Args:
         source: The source.
         unit: The columns that identify a person; empty if each row is a person.
-        n_rows: Rows of the source.
     """
     if not unit:
-        return 1
-    counts = source.dropna(subset=list(unit)).groupBy(*unit).count()
-    most = counts.agg(F.max("count")).collect()[0][0]
-    return int(most or n_rows)
+        return PersonRows(1, 0)
+    counts = source.groupBy(*unit).count()
+    is_person = reduce(and_, [F.col(id).isNotNull() for id in unit])
+    most = F.max(F.when(is_person, F.col("count")))
+    of_nobody = F.sum(F.when(~is_person, F.col("count")))
+    row = counts.agg(most, of_nobody).collect()[0]
+    return PersonRows(int(row[0] or 1), int(row[1] or 0))

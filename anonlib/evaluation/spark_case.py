@@ -29,9 +29,9 @@ from anonlib.evaluation.published_spec import make_auditable_spec
 from anonlib.evaluation.row_places import first_places
 from anonlib.evaluation.samples import is_held_out, pair
 from anonlib.evaluation.source_figures import (
+    count_person_rows,
     count_value_persons,
     distinct_values,
-    most_rows,
     summarize,
 )
 from anonlib.evaluation.splits import learn, make_part
@@ -45,6 +45,7 @@ from anonlib.measure.case import (
     OtherRelease,
     Part,
     Parts,
+    PersonRows,
     Sizes,
 )
 from anonlib.measure.cell_sums import split_by_cost
@@ -134,8 +135,8 @@ class SparkCase(Case):
     def cell_fit(self, type: str) -> Any:
         return self.fits.get(type)
 
-    def most_rows_of_a_person(self) -> int:
-        return most_rows(self.source, self.schema.unit, self.n_source)
+    def person_rows(self) -> PersonRows:
+        return count_person_rows(self.source, self.schema.unit)
 
     def count_value_persons(self, id: str) -> tuple[pa.Array, Ints]:
         return count_value_persons(self.source, self.schema.unit, id)

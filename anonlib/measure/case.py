@@ -4,6 +4,7 @@ memory."""
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from math import ceil
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
@@ -209,6 +210,26 @@ class CertaintyBin(NamedTuple):
     smallest: int
 
 
+class PersonRows(NamedTuple):
+    """How rows of the source belong to persons.
+
+    Attributes:
+        most: The largest number of rows of one person; 1 or more.
+        of_nobody: Rows without a person.
+    """
+
+    most: int
+    of_nobody: int
+
+    def surely(self, k: int) -> int:
+        """A number of rows that surely belong to k persons, whichever rows they are."""
+        return k * self.most + self.of_nobody
+
+    def fewest(self, n_rows: int) -> int:
+        """The fewest persons to whom so many rows can belong."""
+        return ceil(max(n_rows - self.of_nobody, 0) / self.most)
+
+
 class Case(ABC):
     """One release and its source. Columns are named by id.
 
@@ -271,8 +292,8 @@ class Case(ABC):
         """What such a measure fitted to the whole table; None after the commit."""
 
     @abstractmethod
-    def most_rows_of_a_person(self) -> int:
-        """The largest number of rows that one person has in the source."""
+    def person_rows(self) -> PersonRows:
+        """How the rows of the source belong to persons. Cost: one aggregate with a unit."""
 
     @abstractmethod
     def count_value_persons(self, id: str) -> tuple[pa.Array, Ints]:

@@ -18,7 +18,7 @@ from anonlib.errors import ConfigError
 from anonlib.loss import ReleasedBlock
 from anonlib.loss.ncp import penalties
 from anonlib.measure import Findings
-from anonlib.measure.case import CellSums
+from anonlib.measure.case import CellSums, PersonRows
 from anonlib.measure.cell_sums import CellMeasure, OriginalCells, split_by_cost
 from anonlib.measure.risk.dominance import Dominance
 from anonlib.measure.risk.fairness import FEW, MANY, RISKS, ROWS, UNKNOWN, Fairness
@@ -61,7 +61,7 @@ def counted(
 
 
 def case(columns: list[Column], sums: Any, **changes: Any) -> Any:
-    made = {"k": 2, "n_source": 0, "most_rows_of_a_person": lambda: 1}
+    made = {"k": 2, "n_source": 0, "person_rows": lambda: PersonRows(1, 0)}
     return SimpleNamespace(
         schema=Schema(tuple(columns)), cell_sums=lambda type: sums, **{**made, **changes}
     )

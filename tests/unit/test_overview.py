@@ -10,6 +10,7 @@ import pytest
 from anonlib.arrays import Ints, snap
 from anonlib.loss import ReleasedBlock
 from anonlib.measure import Findings
+from anonlib.measure.case import PersonRows
 from anonlib.measure.cell_sums import split_by_cost
 from anonlib.measure.fidelity.marginals import Marginals
 from anonlib.measure.fidelity.overview import LEFT_OUT, NAMED, NOTHING, ODD, PUBLISHED, Overview
@@ -119,7 +120,7 @@ def find(
         cell_sums=lambda type: sums,
         cell_fit=lambda type: fit,
         fold=fold,
-        most_rows_of_a_person=lambda: 1,
+        person_rows=lambda: PersonRows(1, 0),
     )
     return Overview().measure(case)
 
@@ -151,7 +152,7 @@ def test_distributions_are_those_of_marginals() -> None:
         seed=0,
         measures=(Marginals(),),
         cache={},
-        most_rows_of_a_person=lambda: 1,
+        person_rows=lambda: PersonRows(1, 0),
         summarize=lambda columns: {},
         distinct_values=lambda ids: {},
         fold=fold,

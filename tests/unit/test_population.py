@@ -15,6 +15,7 @@ from anonlib.errors import ConfigError
 from anonlib.hierarchy import Hierarchy
 from anonlib.hierarchy.tree import Tree
 from anonlib.measure import Findings
+from anonlib.measure.case import PersonRows
 from anonlib.measure.regions import IN_ALL, IN_REGION, IN_SEVERAL, N_ROWS, RegionCounts
 from anonlib.measure.risk.population import MANY, ROWS, Population, make_regions
 from anonlib.recode import Cells, Domain
@@ -153,7 +154,7 @@ def find(schema: list[Column], classes: Any, counted: Any, **changes: Any) -> Fi
     case: Any = SimpleNamespace(
         schema=Schema(tuple(schema), unit=given["unit"]),
         encodings=ENCODINGS,
-        most_rows_of_a_person=lambda: 4,
+        person_rows=lambda: PersonRows(4, given.get("of_nobody", 0)),
         tuples=lambda ids, most, released: classes,
         count_population=lambda source, columns, regions: RegionCounts(*counted),
     )
@@ -274,3 +275,15 @@ def test_problems_of_a_population_are_told_before_a_run(
     (problem,) = caught.value.problems
     assert problem.where == f"evaluate.measures.0.{where}"
     assert text in problem.text
+
+
+def test_rows_of_nobody_are_no_persons() -> None:
+    """All three rows of nobody may be in any class: 3, 5 and 12 rows are of 1, 1 and 3 persons at
+    least, since no class is without a person."""
+    (age, *_) = columns(False)
+    spans = [{"lower": 0, "upper": 3}, {"lower": 4, "upper": 5}, {"lower": 6, "upper": 9}]
+    type = pa.struct([("lower", pa.int64()), ("upper", pa.int64())])
+    classes = pa.table({"c0": pa.array(spans, type)}), np.array([3, 5, 12])
+    found = find([age], classes, (np.array([0, 1, 2]), 30, 0), unit=("c9",), of_nobody=3)
+    assert value(found, "k_map") == 1
+    assert value(found, "journalist_mean") == pytest.approx((3 / 1 + 5 / 1 + 12 / 3) / 20)

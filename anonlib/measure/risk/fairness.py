@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import ceil
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
@@ -13,7 +12,7 @@ from pydantic import Field
 from anonlib.arrays import Floats, Ints, snap
 from anonlib.encode.texts import texts
 from anonlib.measure import DeclaredColumn, Figure, Findings, Series, Subjects
-from anonlib.measure.case import CellSums
+from anonlib.measure.case import CellSums, PersonRows
 from anonlib.measure.cell_sums import (
     CellMeasure,
     CellParts,
@@ -72,14 +71,14 @@ class PersonGroup(NamedTuple):
 
     @classmethod
     def of(
-        cls, name: str, n_source: int, n_persons: int, most_rows: int, sums: Floats
+        cls, name: str, n_source: int, n_persons: int, of_persons: PersonRows, sums: Floats
     ) -> "PersonGroup":
-        """A group by the sums of its rows, as `Fairness.count` makes them. most_rows: The most rows
-        of a person."""
+        """A group by the sums of its rows, as `Fairness.count` makes them. of_persons: How rows
+        of the source belong to persons."""
         n_released, *limbs = map(int, (sums * [1, *[1 << LIMB] * (sums.size - 1)]).tolist())
         loss, chance = limbs[:LOSS_LIMBS], limbs[LOSS_LIMBS:]
         # A row that is left out takes at most one person with it.
-        n_left = max(n_persons - (n_source - n_released), ceil(n_released / most_rows))
+        n_left = max(n_persons - (n_source - n_released), of_persons.fewest(n_released))
         return cls(
             name,
             n_source,
@@ -190,17 +189,17 @@ class Fairness(CellMeasure):
 
     def measure(self, case: "Case") -> Findings:
         sums = case.cell_sums(self.type)
-        k, most_rows = max(1, case.k), case.most_rows_of_a_person()
+        k, of_persons = max(1, case.k), case.person_rows()
         figures: list[Figure] = []
         series: list[Series] = []
         for column in self.choose_columns(case.schema):
-            found = AFTERWARDS if sums is None else _find_groups(case, column, sums, most_rows)
+            found = AFTERWARDS if sums is None else _find_groups(case, column, sums, of_persons)
             if isinstance(found, str):
                 figures += [Figure(name, None, column.name, found) for name in self.names]
                 continue
-            groups = _tell_apart(found.values(), k, most_rows)
+            groups = _tell_apart(found.values(), k, of_persons)
             there = groups.list_compared()
-            whole = _join([*found.values()], "", most_rows)
+            whole = _join([*found.values()], "", of_persons)
             values = _compare(there, whole) if there else (None,) * 6
             for name, value in zip(self.names, values, strict=True):
                 by_rows = most_rows > 1 and name in RISKS
@@ -212,7 +211,7 @@ class Fairness(CellMeasure):
 
 
 def _find_groups(
-    case: "Case", column: Column, sums: Mapping[str, CellSums], most_rows: int
+    case: "Case", column: Column, sums: Mapping[str, CellSums], of_persons: PersonRows
 ) -> dict[str | None, PersonGroup] | str:
     """All groups of a column, by value; or why there are none."""
     named = {read_name(name): each for name, each in sums.items()}
@@ -238,7 +237,7 @@ def _find_groups(
             MISSING_GROUP if value is None else value,
             int(n),
             int(persons.get(value, 0)),
-            most_rows,
+            of_persons,
             own[value,].released if (value,) in own else none,
         )
         for value, n in counts.items()
@@ -251,14 +250,14 @@ class SortedGroups:
 
     Attributes:
         k: The persons of a group that may be told apart.
-        most_rows: The most rows of a person.
+        of_persons: How rows of the source belong to persons.
         apart: Those that may be told apart, the largest first.
         gone: Those of k persons without released rows.
         few: The others.
     """
 
     k: int
-    most_rows: int
+    of_persons: PersonRows
     apart: tuple[PersonGroup, ...]
     gone: tuple[PersonGroup, ...]
     few: tuple[PersonGroup, ...]
@@ -275,7 +274,7 @@ class SortedGroups:
 
     def list_compared(self) -> list[PersonGroup]:
         """Those that figures are of."""
-        gone = [_join(self.gone, GONE_GROUPS, self.most_rows)] if self.gone else []
+        gone = [_join(self.gone, GONE_GROUPS, self.of_persons)] if self.gone else []
         return [*self.apart, *gone, *self._join_few(self.few)]
 
     def list_shown(self) -> list[PersonGroup]:
@@ -288,18 +287,18 @@ class SortedGroups:
 
     def _join_few(self, few: Sequence[PersonGroup]) -> list[PersonGroup]:
         """Some groups as one; none if they are too few together."""
-        others = [_join(few, OTHER_GROUPS, self.most_rows)] if few else []
+        others = [_join(few, OTHER_GROUPS, self.of_persons)] if few else []
         return [group for group in others if _may_stand_alone(group, self.k)]
 
 
-def _tell_apart(groups: Iterable[PersonGroup], k: int, most_rows: int) -> SortedGroups:
+def _tell_apart(groups: Iterable[PersonGroup], k: int, of_persons: PersonRows) -> SortedGroups:
     apart: list[PersonGroup] = []
     gone: list[PersonGroup] = []
     few: list[PersonGroup] = []
     for group in sorted(groups, key=lambda group: (-group.n_source, group.name)):
         small = not _may_stand_alone(group, k)
         (few if small else apart if group.n_released else gone).append(group)
-    return SortedGroups(k, most_rows, tuple(apart), tuple(gone), tuple(few))
+    return SortedGroups(k, of_persons, tuple(apart), tuple(gone), tuple(few))
 
 
 def _may_stand_alone(group: PersonGroup, k: int) -> bool:
@@ -307,15 +306,15 @@ def _may_stand_alone(group: PersonGroup, k: int) -> bool:
     return group.n_persons >= k and (not group.n_released or group.n_left >= k)
 
 
-def _join(groups: Sequence[PersonGroup], name: str, most_rows: int) -> PersonGroup:
+def _join(groups: Sequence[PersonGroup], name: str, of_persons: PersonRows) -> PersonGroup:
     """Several groups as one. A person may have rows in several."""
     n_source, n_released = (sum(getattr(g, n) for g in groups) for n in ("n_source", "n_released"))
     return PersonGroup(
         name,
         n_source,
         n_released,
-        max(ceil(n_source / most_rows), *(group.n_persons for group in groups)),
-        max(ceil(n_released / most_rows), *(group.n_left for group in groups)),
+        max(of_persons.fewest(n_source), *(group.n_persons for group in groups)),
+        max(of_persons.fewest(n_released), *(group.n_left for group in groups)),
         sum((group.loss for group in groups), Fraction()),
         sum((group.chance for group in groups), Fraction()),
     )

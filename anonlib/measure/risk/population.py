@@ -29,7 +29,7 @@ from anonlib.table.schema import Column, Role, is_number
 from anonlib.text import count_noun
 
 if TYPE_CHECKING:
-    from anonlib.measure.case import Case
+    from anonlib.measure.case import Case, PersonRows
 
 #: The most classes of a release.
 MOST_CLASSES = 100_000
@@ -66,8 +66,8 @@ class Population(Measure):
     or as shares have no region: who is in the class could be anywhere. There are no figures then;
     release intervals, sets or nodes. Persons of the release are persons of the population, so F
     counts as f at least; a note says how often it was less. With a `unit`, f is not known: F counts
-    as the rows over the most rows of a person at least, presence is of the rows, at most 1, and so
-    is the mean, by which no gate passes.
+    at least as the rows, less all those of nobody, over the most rows of a person; presence is of
+    the rows, at most 1, and so is the mean, by which no gate passes.
     Unlike here, `reidentification` and `uniqueness` only model a population (Pitman, Zayatz).
 
     Cost: one aggregate of the release and of the population, by these columns; then tasks compare
@@ -123,23 +123,28 @@ class Population(Measure):
             raise InputError("population: released values can't be read as regions") from None
         named = {column.id: self.columns[column.name] for column in known}
         persons = case.count_population(self.source, named, regions)
-        most = case.most_rows_of_a_person() if case.schema.unit else None
-        return self._compare(n_rows, persons, most)
+        of_persons = case.person_rows() if case.schema.unit else None
+        return self._compare(n_rows, persons, of_persons)
 
-    def _compare(self, n_rows: Ints, persons: RegionCounts, most: int | None) -> Findings:
+    def _compare(
+        self, n_rows: Ints, persons: RegionCounts, of_persons: "PersonRows | None"
+    ) -> Findings:
         """The figures.
 
         Args:
             n_rows: int64[t]. The released rows of each class.
             persons: F of each class, as counted.
-            most: The most rows of a person; None if each row is a person.
+            of_persons: How rows belong to persons; None if each row is a person.
         """
-        fewest = -(-n_rows // max(1, most or 1))  # the persons who were released, at least
+        # The persons who were released, at least: no class is without one.
+        fewest = n_rows
+        if of_persons is not None:
+            fewest = np.array([max(of_persons.fewest(n), 1) for n in n_rows.tolist()], np.int64)
         at_least = np.maximum(persons.in_region, fewest)
         fewer = int((persons.in_region < fewest).sum())
         few = count_noun(fewer, "class has", "classes have")
         notes = [f"of {persons.n_rows} persons", f"{few} fewer persons there" * (fewer > 0)]
-        note = "; ".join(filter(None, [*notes, ROWS * (most is not None)]))
+        note = "; ".join(filter(None, [*notes, ROWS * (of_persons is not None)]))
         chance, presence = 1.0 / at_least, np.minimum(n_rows / at_least, 1.0)
         values = (
             float(at_least.min()),
