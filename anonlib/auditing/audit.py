@@ -118,9 +118,12 @@ def _joint_verdicts(
     views: Sequence[View], spec: AuditSpec, models: Sequence[AuditModel]
 ) -> list[list[Verdict]]:
     """By view: the verdicts against attackers who know other protected columns. Known columns are
-    keys of classes, like quasi-identifiers."""
+    keys of classes, like quasi-identifiers. Rows of nobody are left out: where there are no others,
+    nobody is to be protected."""
     from anonlib.auditing.count import tally
 
+    if (token := views[0].token) is not None:
+        views = [replace(view, rows=view.rows.where(f"{token} is not null")) for view in views]
     verdicts: list[list[Verdict]] = [[] for _ in views]
     for known, same in joint_models(spec, models).items():
         names = tuple(views[0].sensitive[name] for name in known)

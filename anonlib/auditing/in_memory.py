@@ -303,7 +303,12 @@ def _joint_verdicts(
     rows: _Rows, spec: AuditSpec, models: Sequence[AuditModel]
 ) -> Iterator[Verdict]:
     """The verdicts against attackers who know other protected columns. Known columns are keys of
-    classes, like quasi-identifiers."""
+    classes, like quasi-identifiers. Rows of nobody are left out: where there are no others, nobody
+    is to be protected."""
+    if rows.token is not None:
+        rows = _judge_only(rows, rows.token.of_row > 0)
+    if not rows.n:
+        return
     for names, same in joint_models(spec, models).items():
         keys = combine([rows.keys, *(rows.columns[name] for name in names)], rows.n)
         counts = _count_classes(rows, keys)

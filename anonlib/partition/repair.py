@@ -28,7 +28,8 @@ class Joint:
         ids: The s protected columns.
         leaf: int64[e]. The leaf of each entry.
         value: int64[e, s]. The codes of each entry; MISSING for a missing value.
-        count: int64[e]. The persons of each entry, counted as in cells.
+        count: int64[e]. The persons of each entry, counted as in cells: at least one. Combinations
+            that only rows without a person have are no entries.
     """
 
     ids: tuple[str, ...]

@@ -207,6 +207,10 @@ class Block:
         counts = self._counts(cell_id, n_cells, rows, self.protected)
         if not self.joint:
             return counts
+        if self.unit is not None:  # a group without a person has nobody to protect
+            there = (self.unit if rows is None else self.unit[rows]) != MISSING
+            rows = np.flatnonzero(there) if rows is None else rows[there]
+            cell_id = cell_id[there]
         known = {}
         for name in {model.column for model in self.models if model.column is not None}:
             others = self._others[name] if rows is None else self._others[name][rows]

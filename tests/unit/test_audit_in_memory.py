@@ -474,6 +474,22 @@ def test_joint() -> None:
     ]
 
 
+def test_joint_groups_of_nobody_hold() -> None:
+    """The last row has a value of its own, and no person: there is nobody to protect. A person
+    with that value is."""
+    rows = {"q": [1] * 5, "s": [*"abaab"], "o": [*"xxxxy"]}
+    model = LDiversity(l=2, attribute="s")
+    for last, found in ((None, (True, 2)), ("5", (False, 1))):
+        persons = {**rows, "person": ["1", "2", "3", "4", last]}
+        verdicts = audit(
+            persons, K2, model, joint=("s", "o"), persons="token", token="person"
+        ).verdicts
+        assert (verdicts[-1].holds, verdicts[-1].value) == found
+    nobody = {**rows, "person": pa.nulls(5, pa.string())}
+    joint = audit(nobody, K2, model, joint=("s", "o"), persons="token", token="person")
+    assert not joint.passed
+
+
 def test_unknown_persons() -> None:
     (k, many) = audit(PEOPLE, K2, KAnonymity(k=3), persons="unknown").verdicts
     assert (k.holds, k.value, k.at_release, k.exact, k.n_failing) == (False, None, True, False, 0)

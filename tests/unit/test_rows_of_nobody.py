@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pytest
 
 import anonlib
 from anonlib.measure.case import PersonRows
@@ -84,3 +85,47 @@ def test_a_group_of_which_only_rows_of_nobody_are_left() -> None:
     assert (group.n_persons, group.n_left) == (3, 0)
     whole = PersonGroup.of("RARE", 6, 3, PersonRows(1, 1), sums)
     assert whole.n_left == 2
+
+
+JOINT: list[dict[str, Any]] = [
+    {"type": "l_diversity", "l": 2},
+    {"type": "l_diversity", "l": 2, "kind": "entropy"},
+    {"type": "l_diversity", "l": 2, "kind": "recursive", "c": 3.0},
+    {"type": "p_sensitive", "p": 2},
+    {"type": "alpha_k", "alpha": 0.9},
+    {"type": "t_closeness", "t": 0.5},
+    {"type": "t_closeness", "t": 0.5, "distance": "ordered"},
+    {"type": "beta_likeness", "beta": 2.0},
+    {"type": "delta_disclosure", "delta": 2.0},
+]
+
+
+@pytest.mark.parametrize("model", JOINT, ids=lambda model: "-".join(map(str, model.values())))
+def test_who_knows_what_only_a_row_of_nobody_has_learns_nothing(model: dict[str, Any]) -> None:
+    """Six persons have `p`, with both values of `s`; only a row of nobody has `q`."""
+    table = pd.DataFrame(
+        {
+            "x": np.arange(7.0),
+            "pid": [*"abcdef", None],
+            "s": [*"uvuvuvu"],
+            "r": [*"ppppppq"],
+        }
+    )
+    order = {"order": ["u", "v"]} if model.get("distance") == "ordered" else {}
+    config = {
+        "attributes": {
+            "x": CONTINUOUS,
+            "pid": {"role": "drop"},
+            "s": {"role": "sensitive", **order},
+            "r": {"role": "sensitive"},
+        },
+        "unit": ["pid"],
+        "privacy": {
+            "models": [{"type": "k_anonymity", "k": 3}, {**model, "attribute": "s"}],
+            "joint": True,
+        },
+    }
+    result = anonlib.anonymize(table, config)
+    assert len(result.table) == 7
+    assert result.audit.passed
+    assert any("joint=True" in verdict.model for verdict in result.audit.verdicts)
