@@ -168,5 +168,5 @@ def settle_controllers(
         )
 
     if centers is not None:
-        return merge_controllers(controllers, count(controllers), centers)
+        return merge_controllers(controllers, count, centers)
     return suppress_controllers(controllers, count, max_suppressed, len(controller))

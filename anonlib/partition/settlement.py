@@ -82,31 +82,46 @@ def find_demands(
 
 
 def merge_controllers(
-    controllers: Controllers, counts: BlockCounts, centers: Floats
+    controllers: Controllers, count: Callable[[Controllers], BlockCounts], centers: Floats
 ) -> Controllers:
-    """Merges each failing controller with the nearest, until all hold their models. Raises
-    InfeasibleError if all merged ones still fail."""
-    n = len(controllers.hashes)
-    demands = controllers.demands(controllers.head)
-    group = merge_small(no_cuts(0, 0), np.zeros(n, np.int64), counts, centers, demands)
-    first = np.unique(group, return_index=True)[1]
-    held = demands.merge(group, len(first)).holds(counts.merge(group, len(first)))
-    if not (held.all() or counts.shared):  # with shared persons, counts are lower bounds
-        raise InfeasibleError(
-            [
-                Problem(
-                    "partition.steps.0.models",
-                    (
-                        "all controllers together don't hold the `models` that some of them ask "
-                        "for; weaken these models"
-                    ),
-                )
-            ]
-        )
-    head = first[group]
-    must_hold = np.zeros_like(controllers.must_hold)
-    np.logical_or.at(must_hold, head, controllers.must_hold)
-    return replace(controllers, head=head, must_hold=must_hold)
+    """Merges each failing controller with the nearest, until all hold their models.
+
+    Where controllers share persons, counts of several are no sums of theirs: they are counted
+    again, and merged on, until all hold their models.
+
+    Args:
+        controllers: All of them.
+        count: Counts the rows of each head exactly.
+        centers: float64[c, f]. The centre of each controller.
+
+    Raises InfeasibleError if all merged ones still fail.
+    """
+    while True:
+        heads, place = np.unique(controllers.head, return_inverse=True)
+        counts, demands = count(controllers).of(heads), controllers.demands(heads)
+        tree = np.zeros(len(heads), np.int64)
+        group = merge_small(no_cuts(0, 0), tree, counts, centers[heads], demands)
+        first = np.unique(group, return_index=True)[1]
+        n = len(first)
+        is_exact = n == len(heads) or not counts.shared
+        if is_exact and not demands.merge(group, n).holds(counts.merge(group, n)).all():
+            raise InfeasibleError(
+                [
+                    Problem(
+                        "partition.steps.0.models",
+                        (
+                            "all controllers together don't hold the `models` that some of them "
+                            "ask for; weaken these models"
+                        ),
+                    )
+                ]
+            )
+        head = heads[first[group]][place]
+        must_hold = np.zeros_like(controllers.must_hold)
+        np.logical_or.at(must_hold, head, controllers.must_hold)
+        controllers = replace(controllers, head=head, must_hold=must_hold)
+        if is_exact:
+            return controllers
 
 
 def suppress_controllers(

@@ -63,7 +63,7 @@ def resolve_controllers(
         )
         n_controllers = len(all_controllers.head)
         centers = find_controller_centers(scan.sample, scan.encodings, controller, n_controllers)
-        return merge_controllers(all_controllers, count(all_controllers), centers)
+        return merge_controllers(all_controllers, count, centers)
     return suppress_controllers(all_controllers, count, max_suppressed, scan.n_rows)
 
 
@@ -78,7 +78,8 @@ def _counts(
     counts = count_leaves(
         kept, schema, controllers.values, models, missing_tokens, n, by=CONTROLLER
     )
-    if not controllers.demands(np.arange(n)).holds(counts)[controllers.head >= 0].all():
+    everyone = np.arange(n)
+    if not controllers.demands(everyone).holds(counts)[controllers.head == everyone].all():
         counts = exact_values(kept, schema, models, missing_tokens, counts, by=CONTROLLER)
     return counts
 

@@ -162,3 +162,31 @@ def _demand_nothing(controllers: Any, controller: Any) -> Any:
     from anonlib.partition.repair import Demands
 
     return Demands(((),), np.ones((len(controller), 1), np.bool_))
+
+
+@pytest.mark.parametrize("persons", [{"unit": ["person"]}, {"one_row_per_person": "person"}])
+def test_merged_controllers_that_can_not_hold_their_models(persons: dict[str, Any]) -> None:
+    """Four persons are too few for a k of 6, also where persons might be at both hospitals."""
+    table = pd.DataFrame(
+        {
+            "age": [21.0, 22, 23, 24],
+            "person": [*"abcd"],
+            "hospital": [*"NNSN"],
+            "illness": ["flu", "cold"] * 2,
+        }
+    )
+    six = [{"type": "k_anonymity", "k": 6}]
+    step = {"type": "controller", "column": "hospital", "merge": True, "models": {"S": six}}
+    chosen = {
+        "attributes": {
+            "person": {"role": "identifier"},
+            "hospital": {"role": "drop"},
+            "age": {**QUASI, "scale": "continuous"},
+            "illness": {"role": "sensitive"},
+        },
+        **persons,
+        "privacy": {"models": [{"type": "k_anonymity", "k": 2}]},
+        "partition": {"steps": [step, {"type": "single"}]},
+    }
+    with pytest.raises(InfeasibleError, match="all controllers together don't hold"):
+        anonlib.anonymize(table, chosen)

@@ -12,6 +12,7 @@ from anonlib.errors import InfeasibleError
 from anonlib.partition.repair import BlockCounts
 from anonlib.partition.settlement import Controllers, merge_controllers, suppress_controllers
 from anonlib.privacy import Reference, SparseCounts
+from anonlib.privacy.alpha_k import AlphaK
 from anonlib.privacy.k_anonymity import KAnonymity
 from anonlib.table.encoding import Values
 
@@ -109,12 +110,55 @@ def test_failing_controllers_join_the_nearest() -> None:
     asked = np.array([[1, 0], [1, 1], [1, 0], [1, 0]], np.bool_)
     controllers = controllers_of([9, 3, 5, 4], [3, 4], asked)
     centers = np.array([[0.0], [5.0], [6.0], [20.0]])
-    merged = merge_controllers(controllers, count_rows(controllers), centers)
+    merged = merge_controllers(controllers, count_rows, centers)
     assert merged.head.tolist() == [0, 1, 1, 3]
     assert merged.kept_rows.tolist() == [9, 8, 0, 4]
     assert merged.own == {1: (KAnonymity(k=4),)}
     large = controllers_of([9, 3, 5, 4], [3, 50], asked)
     with pytest.raises(InfeasibleError, match="all controllers together don't hold"):
-        merge_controllers(large, count_rows(large), centers)
-    shared = replace(count_rows(large), shared=True)  # what it counts may be too few
-    assert merge_controllers(large, shared, centers).head.tolist() == [0, 0, 0, 0]
+        merge_controllers(large, count_rows, centers)
+
+
+#: The person and the value of each row of three controllers. The first two share a person.
+SHARED = ([("z", "b"), ("q", "a")], [("p", "a"), ("r", "a"), ("z", "b")], [("w", "c"), ("v", "d")])
+
+
+def count_shared(controllers: Controllers) -> BlockCounts:
+    """The persons of each head, and those with each value."""
+    found: dict[tuple[int, int], set[str]] = {}
+    persons: list[set[str]] = [set() for _ in SHARED]
+    for head, rows in zip(controllers.head.tolist(), SHARED, strict=True):
+        for person, value in rows:
+            persons[head].add(person)
+            found.setdefault((head, PLACE[value]), set()).add(person)
+    pairs = sorted(found)
+    cell, value = np.array(pairs).T
+    nothing = np.zeros(len(SHARED), np.int64)
+    n_persons = np.array([*map(len, persons)])
+    counts = SparseCounts(
+        cell, value, np.array([len(found[pair]) for pair in pairs]), nothing, n_persons
+    )
+    n_rows = np.bincount(controllers.head, controllers.n_rows, len(SHARED)).astype(np.int64)
+    return BlockCounts(n_rows, n_persons, {}, shared=True, counts={"s": counts})
+
+
+def test_persons_of_merged_controllers_are_counted_again() -> None:
+    """Together they have six persons."""
+    asked = np.array([[1, 0], [1, 1], [1, 0]], np.bool_)
+    centers = np.array([[0.0], [1.0], [2.0]])
+    six = controllers_of([2, 3, 2], [2, 6], asked)
+    assert merge_controllers(six, count_shared, centers).head.tolist() == [0, 0, 0]
+    with pytest.raises(InfeasibleError, match="all controllers together don't hold"):
+        merge_controllers(controllers_of([2, 3, 2], [2, 7], asked), count_shared, centers)
+
+
+def test_merged_controllers_that_fail_by_their_persons_merge_on() -> None:
+    """Of the second controller's three persons, two have `a`. With the nearest, three of four do,
+    though three of five by sums, which count a person with `b` twice. Of all, three of six do."""
+    asked = np.array([[1, 0], [1, 1], [1, 0]], np.bool_)
+    centers = np.array([[0.0], [1.0], [9.0]])
+    for alpha, expected in ((0.75, [0, 1, 2]), (0.6, [0, 0, 0])):
+        models = ((KAnonymity(k=2),), (AlphaK(alpha=alpha, attribute="s"),))
+        controllers = replace(controllers_of([2, 3, 2], [2, 2], asked), sets=models)
+        merged = merge_controllers(controllers, count_shared, centers)
+        assert merged.head.tolist() == expected
