@@ -202,7 +202,7 @@ class Fairness(CellMeasure):
             whole = _join([*found.values()], "", of_persons)
             values = _compare(there, whole) if there else (None,) * 6
             for name, value in zip(self.names, values, strict=True):
-                by_rows = most_rows > 1 and name in RISKS
+                by_rows = of_persons.most > 1 and name in RISKS
                 note = "; ".join(filter(None, [groups.note, ROWS * by_rows]))
                 figures.append(Figure(name, value, column.name, note, by_rows))
             rows = tuple((g.name, g.n_released, *_show(g)) for g in groups.list_shown())

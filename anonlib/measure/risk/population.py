@@ -154,7 +154,12 @@ class Population(Measure):
             float(presence.max()),
         )
         figures = [
-            Figure(name, value, note=note, by_rows=name == MEAN and (most or 1) > 1)
+            Figure(
+                name,
+                value,
+                note=note,
+                by_rows=name == MEAN and of_persons is not None and of_persons.most > 1,
+            )
             for name, value in zip(self.names, values, strict=True)
         ]
         if persons.n_several:
