@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from pyspark import Accumulator, AccumulatorParam, InheritableThread
 from pyspark.accumulators import _accumulatorRegistry
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from anonlib.arrays import Ints
@@ -159,12 +160,21 @@ def fit_batches(spark: SparkSession, row_bytes: int | None) -> Iterator[None]:
     row_bytes: The most bytes of a row; None if they are not known.
     """
     key = "spark.sql.execution.arrow.maxBytesPerBatch"
-    limit = (spark.conf.get(key, None) or "").removesuffix("b")
-    records = spark.conf.get("spark.sql.execution.arrow.maxRecordsPerBatch") or ""
+    limit = (_read_setting(spark, key) or "").removesuffix("b")
+    records = _read_setting(spark, "spark.sql.execution.arrow.maxRecordsPerBatch") or ""
     known = row_bytes is not None and limit.isdecimal() and records.isdecimal()
     fits = known and 0 < int(records) * (row_bytes or 0) < int(limit)
     with hold_setting(spark.conf, key, str(2**31 - 1)) if fits else nullcontext():
         yield
+
+
+def _read_setting(spark: SparkSession, key: str) -> str | None:
+    """A setting, or Spark's default for it; None in a Spark that has no such setting. Asked with a
+    default, Spark would not tell its own."""
+    try:
+        return spark.conf.get(key)
+    except PySparkException:
+        return None
 
 
 @contextmanager

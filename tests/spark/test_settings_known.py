@@ -15,6 +15,7 @@ import anonlib
 from anonlib.errors import InputError
 from anonlib.spark.jvm import java_class
 from anonlib.spark.session import FIXED, REQUIRED, session
+from anonlib.spark.tasks import fit_batches
 from tests.spark.support import people, settings
 from tests.spark.test_given_frames import GIVEN
 from tests.support import skip_or_fail
@@ -52,6 +53,15 @@ def test_settings_are_known(spark: SparkSession) -> None:
     keys = {key for path in FILES for key in read(path) if not key.startswith(FREE)}
     assert find("spark.no.such.setting") is None
     assert {key for key in keys if find(key) is None} == set()
+
+
+def test_batches_for_python_are_not_measured_row_by_row(spark: SparkSession) -> None:
+    """Where they fit by Spark's own default, which nobody has set."""
+    key = "spark.sql.execution.arrow.maxBytesPerBatch"
+    with fit_batches(spark, 100):
+        assert spark.conf.get(key) == str(2**31 - 1)
+    with fit_batches(spark, 10**6):
+        assert spark.conf.get(key) != str(2**31 - 1)
 
 
 @pytest.mark.parametrize("key", FIXED)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pyspark.errors import PySparkException
 
 from anonlib.errors import StorageError
 from anonlib.spark.loan import Loans, hold_setting
@@ -81,9 +82,13 @@ def test_batches_that_fit_are_not_measured(
     """A limit that a batch may reach stays, and so does one that is not a plain number."""
     key = "spark.sql.execution.arrow.maxBytesPerBatch"
     conf = {key: limit, "spark.sql.execution.arrow.maxRecordsPerBatch": "10"}
-    spark: Any = SimpleNamespace(
-        conf=SimpleNamespace(get=lambda key, default="": conf[key], set=conf.__setitem__),
-    )
+
+    def get(key: str, *default: Any) -> Any:
+        if conf[key] is None and not default:
+            raise PySparkException("no such setting")
+        return conf[key]
+
+    spark: Any = SimpleNamespace(conf=SimpleNamespace(get=get, set=conf.__setitem__))
     with fit_batches(spark, row_bytes):
         assert conf[key] == within
     assert conf[key] == limit
