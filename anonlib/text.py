@@ -3,18 +3,79 @@ sensitive text is compared."""
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 from unicodedata import category, normalize
 
 #: Texts that mean a missing value in columns of text, where a config names no others.
 MISSING_TOKENS = ("?", "")
-#: Texts that may stand for a missing value, in lower case and as a config names them.
+#: Words that stand for a missing value, and hardly ever for anything else, by language: those
+#: between commas, with blanks or underscores. Without accents, too, where people leave them out.
+_MISSING_WORDS = {
+    "en": "missing, unknown, not known, not recorded, not reported, not stated, not specified, "
+    "unspecified, not provided, not disclosed, not available, not applicable, not collected, "
+    "no data, no information, no answer, no response, don't know, do not know, prefer not to say, "
+    "prefer not to answer, undisclosed, undefined",
+    "de": "unbekannt, nicht bekannt, keine Angabe, keine Angaben, ohne Angabe, ohne Angaben, "
+    "nicht erhoben, nicht erfasst, nicht angegeben, nicht dokumentiert, nicht verfügbar, "
+    "nicht verfuegbar, nicht zutreffend, trifft nicht zu, keine Daten, "
+    "keine Auskunft, keine Antwort, weiß nicht, fehlend",
+    "fr": "inconnu, inconnue, non connu, non connue, non renseigné, non renseignée, non renseigne, "
+    "non précisé, non precise, non spécifié, non specifie, non communiqué, non communique, "
+    "non disponible, non applicable, sans objet, sans réponse, sans reponse, ne sait pas, "
+    "manquant, manquante, pas de données, pas de donnees",
+    "pl": "nieznany, nieznana, nieznane, nie wiadomo, nie podano, brak danych, brak informacji, "
+    "brak odpowiedzi, nie dotyczy, niedostępne, niedostepne, nie określono, nie okreslono",
+    "es": "desconocido, desconocida, no conocido, sin datos, sin dato, sin información, "
+    "sin informacion, no consta, no disponible, no aplica, no aplicable, no especificado, "
+    "no informado, no contesta, no responde, no sabe, se desconoce",
+    "it": "sconosciuto, sconosciuta, non noto, non nota, ignoto, non disponibile, non applicabile, "
+    "non specificato, non indicato, non rilevato, non pervenuto, dato mancante, mancante, "
+    "nessun dato, nessuna risposta, non risponde, non sa",
+    "nl": "onbekend, niet bekend, niet ingevuld, niet opgegeven, niet vermeld, niet geregistreerd, "
+    "niet beschikbaar, niet van toepassing, geen gegevens, geen opgave, geen antwoord, weet niet, "
+    "ontbreekt",
+}
+#: Abbreviations of such words, which people write with points and blanks as they like.
+_MISSING_LETTERS = ("kA", "oA", "nb", "nv", "ne", "bd", "nd", "nc", "nr", "sd", "nvt", "na")
+#: Those that are no word, state or code without points.
+_PLAIN_LETTERS = ("kA", "bd", "nd", "nvt")
+
+
+def _spell_letters(letters: str) -> tuple[str, ...]:
+    """The ways that an abbreviation is written, such as `k.A.`, `k. A.`, `k A`, `k/A`."""
+    plain = (letters,) if letters in _PLAIN_LETTERS else ()
+    joined = (sign.join(letters) for sign in (".", ". ", " ", "/"))
+    return (".".join(letters) + ".", ". ".join(letters) + ".", *joined, *plain)
+
+
+def _spell_words() -> Iterator[str]:
+    for words in _MISSING_WORDS.values():
+        for text in words.split(", "):
+            yield from dict.fromkeys((text, text.replace(" ", "_")))
+
+
+#: Texts that may stand for a missing value, as `fold_text` shows them and as a config names them.
 TEXT_TOKENS = {
-    text.lower(): text
+    text.upper().casefold(): text
     for text in (
-        *("NA", "N/A", "n.a.", "#N/A", "NaN", "null", "(null)", "none", "nil", "\\N", "missing"),
-        *("unknown", "-", "--", ".", ".."),
+        *(text for letters in _MISSING_LETTERS for text in _spell_letters(letters)),
+        *(
+            "NA",
+            "N/A",
+            "n.a.",
+            "#N/A",
+            "<NA>",
+            "#NV",
+            "NaN",
+            "null",
+            "(null)",
+            "none",
+            "nil",
+            "\\N",
+        ),
+        *("-", "--", "---", "\u2014", ".", "..", "...", "??", "???"),
+        *_spell_words(),
     )
 }
 #: Numbers that may stand for a missing value in a column without other negative numbers.

@@ -33,6 +33,21 @@ CASES = [
     case("marks", ["?", "flu", " ? ", None, "cold"], TEXT, 2, 2, {}),
     case("blanks", ["", " ", "\t", "\u00a0", "\u200b", "flu", "flu"], TEXT, 2, 1, {}),
     case("words", ["NA", " na\u00a0", "None", "flu", "nap"], TEXT, 2, 2, {"NA": 2, "none": 1}),
+    case(
+        "other languages",
+        [
+            *("HIV", "Krebs", "k.A.", "K. A.", "keine Angabe", "KEINE ANGABE", "unbekannt"),
+            *("inconnu", "nicht erhoben", "brak danych", "brak_danych", "n.b.", "n. b.", "nd"),
+            *("b.d.", "kA"),
+        ],
+        TEXT,
+        2,
+        2,
+        {"b.d.": 1, "brak danych": 1, "brak_danych": 1, "inconnu": 1, "k. A.": 1, "k.A.": 1}
+        | {"kA": 1, "keine Angabe": 2, "n. b.": 1, "n.b.": 1, "nd": 1, "nicht erhoben": 1}
+        | {"unbekannt": 1},
+    ),
+    case("nearly a word", ["keine", "brak", "NB", "SD", "NC", "unbekannter"], TEXT, 6, 6, {}),
     case("whole", [*AGES, -9, -9], LONG, 42, 42, {"-9": 2}),
     case("small", [*AGES, -99], pa.int16(), 42, 42, {"-99": 1}),
     case("tenths", [*AGES, -9.0], DOUBLE, 42, 42, {"-9": 1}),

@@ -150,12 +150,13 @@ def _fingerprints(types: Mapping[str, DataType]) -> Iterator[Column]:
     """Per column a hash (h) of its value, null where the value is missing; its code (t), as
     `anonlib/config/token_codes.py` has it; and for texts, which are there as people see them, too
     (s), flags (f) of what they can be read as."""
+    tokens = F.array(*map(F.lit, TOKENS))  # once: each literal is a call of the JVM
     for id, type in types.items():
         column = F.col(id)
         if isinstance(type, StringType):
             text = F.col(f"s{id}")
             present = column.isNotNull() & ~text.isin(*MISSING_TOKENS)
-            code = F.array_position(F.array(*map(F.lit, TOKENS)), text).cast("int")
+            code = F.array_position(tokens, text).cast("int")
             number = F.when(text.rlike(DECIMAL_TEXT), text.try_cast("double"))
             yield F.when(present, _flags(F.trim(column))).alias(f"f{id}")
         elif not isinstance(type, ArrayType | MapType | StructType) and _hashable(type):

@@ -291,6 +291,14 @@ def test_texts_for_missing_values_are_no_values(role: str) -> None:
     assert "column finding" not in "\n".join(own.notes)
 
 
+def test_words_of_other_languages_are_no_values() -> None:
+    """One diagnosis beside `not known` in several languages and spellings is no second one."""
+    words = ["HIV", "k.A.", "keine Angabe", "unbekannt", "inconnu", "brak danych", "n. b.", "nd"]
+    data = people().assign(finding=words * 50)
+    with pytest.raises(InfeasibleError, match=r"^l: .* has 1, without those that privacy\.miss"):
+        released(data, sensitive=["finding"])
+
+
 def test_lca_without_a_hierarchy_is_noted() -> None:
     said = "column city: has no hierarchy, so recoder lca releases a value that all rows of a class"
     assert not any(said in note for note in released(people()).notes)
