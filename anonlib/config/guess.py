@@ -5,9 +5,10 @@ insensitive.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from anonlib.config.column_names import name_words, translate_name
 from anonlib.config.direct import PERSONAL_KINDS, is_sure
 from anonlib.table.schema import Role, Scale
 
@@ -15,6 +16,9 @@ from anonlib.table.schema import Role, Scale
 FEW = 12
 #: Fewer values than this do not show that a column is unique.
 MIN_UNIQUE = 20
+#: Fewer values than this do not stand for the persons of a table: of fewer than two classes of
+#: the k that a draft has, nothing could be told apart.
+MIN_PERSONS = 20
 #: The share of distinct values above which a column's values hardly repeat.
 NEARLY_UNIQUE = 0.9
 
@@ -29,22 +33,28 @@ def _words(text: str) -> frozenset[str]:
 _IDENTIFIER = _words(
     "id ids uuid guid ssn nin nino pesel bsn cpf curp aadhaar passport email mail phone telephone "
     "tel mobile fax iban name surname forename firstname lastname fullname nickname username login "
-    "address street url uri ip imei vin mrn"
+    "address street url uri ip imei vin mrn licenseplate"
 )
+#: Words of other languages that mean one of these may be numbers, too: French `nombre`, how many.
+_TEXTS_ONLY = _words("name address")
 _PERSON = _words(
     "patient person customer client member employee user student subject citizen national account "
-    "card policy holder owner"
+    "card policy holder owner household"
 )
 _NUMBER = _words("id no nr num number key ref")
+#: Confidential by law (GDPR, articles 9 and 10), or to most people. Race is not among them: others
+#: see it, and a quasi-identifier hides it in classes; a sensitive column is published as it is.
 _SENSITIVE = _words(
     "diagnosis diagnoses disease illness disorder icd icd9 icd10 symptom symptoms medication drug "
-    "treatment therapy hiv disability religion religious faith belief political politics "
-    "orientation sexuality conviction criminal offence offense income salary wage wages earnings "
-    "debt"
+    "treatment therapy hiv disability disabled pregnancy pregnant genotype genotypes genome "
+    "genetic genetics religion religious faith belief political politics ethnicity ethnic "
+    "orientation sexuality tradeunion conviction criminal offence offense income salary wage wages "
+    "earnings debt"
 )
 #: Names that Spark and pandas give to columns without one.
 _UNNAMED = re.compile(r"_c\d+|Unnamed: \d+|__index_level_\d+__|index")
-_CODES = _words("zip zipcode postcode postal plz code")
+_POSTAL = _words("zip zipcode postcode postal plz")
+_CODES = _POSTAL | {"code"}
 
 
 @dataclass(frozen=True)
@@ -115,14 +125,31 @@ class ColumnProfile:
         return self.n_present >= MIN_UNIQUE and self.distinct_share > NEARLY_UNIQUE
 
     @property
+    def repeats(self) -> bool:
+        """Whether several rows have a value, and there are enough values to stand for persons."""
+        enough = self.n_distinct >= MIN_PERSONS
+        return enough and not self.unique and self.distinct_share < 0.999
+
+    @property
+    def words(self) -> frozenset[str]:
+        """The words of its name, and the English ones that they mean in other languages."""
+        meant = translate_name(self.name) - (_TEXTS_ONLY if self.is_number else frozenset())
+        return meant.union(name_words(self.name))
+
+    @property
+    def is_postal(self) -> bool:
+        """Whether it is named as codes of postal areas are."""
+        return bool(_POSTAL & self.words)
+
+    @property
     def names_person(self) -> bool:
         """Whether each of its values stands for a person, by its name or by what its texts are."""
-        return _is_person_number(name_words(self.name)) or self.kind in PERSONAL_KINDS
+        return _is_person_number(self.words) or self.kind in PERSONAL_KINDS
 
     @property
     def is_numbered(self) -> bool:
         """Whether its name is that of a number or a key."""
-        return bool(_NUMBER & {*name_words(self.name)})
+        return bool(_NUMBER & self.words)
 
 
 @dataclass(frozen=True)
@@ -150,19 +177,13 @@ def guess_scale(column: ColumnProfile) -> Guess:
     """Guesses the scale of a quasi-identifier by its type, its name and its counts."""
     if column.is_time:
         return Guess(Role.QUASI_IDENTIFIER, Scale.CONTINUOUS, "dates")
-    if column.is_number and _CODES & set(name_words(column.name)):
+    if column.is_number and _CODES & column.words:
         return Guess(Role.QUASI_IDENTIFIER, Scale.NOMINAL, "named like a code")
     if column.is_number and column.n_distinct > FEW:
         return Guess(Role.QUASI_IDENTIFIER, Scale.CONTINUOUS, "numbers, many of them")
     if column.is_number:
         return Guess(Role.QUASI_IDENTIFIER, Scale.NOMINAL, "few numbers")
     return Guess(Role.QUASI_IDENTIFIER, Scale.NOMINAL, "categories")
-
-
-def name_words(name: str) -> list[str]:
-    """The words of a column name, in lower case: `nationalID` gives national, id."""
-    words = re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[^\W\dA-Z_]+|\d+", name)
-    return [word.lower() for word in words]
 
 
 def _unfit(column: ColumnProfile) -> Guess | None:
@@ -172,11 +193,13 @@ def _unfit(column: ColumnProfile) -> Guess | None:
 
 
 def _identifier(column: ColumnProfile) -> Guess | None:
-    words = name_words(column.name)
-    if _IDENTIFIER & {*words, "".join(words)} or _is_person_number(words):
+    whole = "".join(name_words(column.name))
+    if _IDENTIFIER & {*column.words, whole} or _is_person_number(column.words):
         return Guess(Role.IDENTIFIER, None, "named like an identifier")
     if (kind := _direct_kind(column)) is not None:
         return Guess(Role.IDENTIFIER, None, f"looks like {kind}")
+    if column.is_postal:
+        return None
     enough = column.n_present >= MIN_UNIQUE
     if column.is_text and enough and column.n_distinct == column.n_present:
         return Guess(Role.IDENTIFIER, None, "unique text")
@@ -185,13 +208,13 @@ def _identifier(column: ColumnProfile) -> Guess | None:
     if column.is_whole and column.unique:
         if _UNNAMED.fullmatch(column.name):
             return Guess(Role.IDENTIFIER, None, "no name, and in every row a number of its own")
-        if column.n_present >= 1_000:
+        if column.n_present >= (MIN_UNIQUE if column.is_numbered else 1_000):
             return Guess(Role.IDENTIFIER, None, "every row has a whole number of its own")
     return None
 
 
-def _is_person_number(words: Sequence[str]) -> bool:
-    return bool(_PERSON & set(words)) and bool(_NUMBER & set(words))
+def _is_person_number(words: frozenset[str]) -> bool:
+    return bool(_PERSON & words) and bool(_NUMBER & words)
 
 
 def _direct_kind(column: ColumnProfile) -> str | None:
@@ -212,6 +235,6 @@ def _idle(column: ColumnProfile) -> Guess | None:
 
 
 def _sensitive(column: ColumnProfile) -> Guess | None:
-    if _SENSITIVE & set(name_words(column.name)) and column.n_distinct >= 2:
+    if _SENSITIVE & column.words and column.n_distinct >= 2:
         return Guess(Role.SENSITIVE, None, "named like something confidential")
     return None

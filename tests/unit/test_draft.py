@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anonlib.config.checks.context_section import require_reviewed
+from anonlib.config.column_names import name_words
 from anonlib.config.draft import TableProfile, format_draft, make_draft, scalar
-from anonlib.config.guess import ColumnProfile, guess_role, name_words
+from anonlib.config.guess import ColumnProfile, guess_role
 from anonlib.config.model import RESERVED_PREFIX, Config
 from anonlib.config.reading import load, parse
 from anonlib.config.summary import digest_config
@@ -128,7 +129,8 @@ def test_few_rows_prove_nothing() -> None:
         ("e-mail", ["e", "mail"]),
         ("SSN", ["ssn"]),
         ("icd10 code", ["icd", "10", "code"]),
-        ("Größe", ["größe"]),
+        ("Größe", ["grosse"]),
+        ("PRÉNOM Łódź", ["prenom", "lodz"]),
         ("", []),
     ],
 )

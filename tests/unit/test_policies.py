@@ -255,6 +255,27 @@ def test_columns_that_must_not_be_there() -> None:
     assert state({**names, "pseudonyms": True}, **more) == "not kept"
 
 
+def test_names_of_other_languages_are_judged() -> None:
+    """By the English words that they mean."""
+
+    def judged(name: str, *patterns: str) -> str:
+        return state(
+            rule(type="absent", names=[*patterns]), attributes={name: {"role": "sensitive"}}
+        )
+
+    for name, pattern in [
+        ("Nachname", "surname"),
+        ("Telefonnummer", "phone*"),
+        ("Mitgliedsnummer", "member number"),
+        ("kod pocztowy", "postcode"),
+        ("Führerschein-Kennung", "id"),
+        ("Kfz-Kennzeichen", "license plate"),
+    ]:
+        assert judged(name, pattern) == "not kept", name
+    assert judged("Mitglied seit", "member number", "card*") == "to confirm"
+    assert judged("Geschlecht", "surname", "id") == "to confirm"
+
+
 def test_types_that_only_the_source_knows() -> None:
     dates = rule(type="coarse", types=["date"], period="year")
     day = {"seen": {"role": "sensitive"}}

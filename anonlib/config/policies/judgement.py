@@ -1,7 +1,7 @@
 """Judges a config, and the classes that an audit counted, by the rules of a policy."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import singledispatch
@@ -10,8 +10,8 @@ from typing import Any, Literal, TypeAlias
 from pydantic import BaseModel
 
 from anonlib import registry
+from anonlib.config.column_names import name_words, translate_name
 from anonlib.config.direct import KIND_NAMES, LOOSE_KINDS
-from anonlib.config.guess import name_words
 from anonlib.config.model import Config, Gate
 from anonlib.config.policies import (
     Absence,
@@ -379,6 +379,14 @@ def _is_in(pattern: str, words: Sequence[str]) -> bool:
     return follow or any(fnmatchcase(word, "".join(wanted)) for word in (*words, "".join(words)))
 
 
+def _is_meant(pattern: str, meanings: Collection[str]) -> bool:
+    """Whether a name that means these English words has all the words of a pattern."""
+    wanted = name_words(pattern.replace("*", _STAR))
+    shapes = [word.replace(_STAR, "*") for word in wanted]
+    apart = all(any(fnmatchcase(word, shape) for word in meanings) for shape in shapes)
+    return apart or any(fnmatchcase(word, "".join(shapes)) for word in meanings)
+
+
 def _find_released(rule: OfColumns, evidence: Evidence) -> list[str]:
     """The released columns that a rule is about, by their own names and types or by those of what
     is nested in them."""
@@ -395,6 +403,8 @@ def _is_about(rule: OfColumns, column: str, type: str) -> bool:
     """Whether a rule is about a column of a type, such as `struct<phone: string, seen: date>`."""
     parts = _PART.findall(_ELEMENTS.sub("list<", type))
     names = [column, *(part for part, colon in parts if colon)]
-    if any(_is_in(pattern, name_words(name)) for name in names for pattern in rule.names):
-        return True
+    for name in names:
+        words, meanings = name_words(name), translate_name(name)
+        if any(_is_in(each, words) or _is_meant(each, meanings) for each in rule.names):
+            return True
     return any(part.strip().startswith(rule.types) for part, colon in parts if not colon)

@@ -1,0 +1,83 @@
+"""Names of columns in several languages, and what `anonlib init` guesses by them."""
+
+import pytest
+
+from anonlib.config.column_names import translate_name
+from anonlib.config.guess import ColumnProfile, guess_role
+
+#: By what is guessed: names of columns of text with 900 values in 10,000 rows.
+ROLES = {
+    "identifier": [
+        *("Patientennummer", "Personalnummer", "Kundennummer", "Kunden-Nr.", "Pat-Nr", "KundenNr"),
+        *("Mitgliedsnr.", "Versichertennr", "Haushaltsnummer", "Kd-Nr", "Klantnr", "Kontonummer"),
+        *("nr_klienta", "numer pacjenta", "numero_client", "N\u00famero de paciente"),
+        *("codice_cliente", "Vorname", "Nachname", "NACHNAME", "Kundenname", "Nom", "PR\u00c9NOM"),
+        *("Pre\u0301nom", "Imi\u0119", "nazwisko", "apellidos", "cognome", "achternaam"),
+        *("Anschrift", "Adresse", "E-Mail-Adresse", "Stra\u00dfe", "Telefonnummer", "Handynummer"),
+        *("Reisepassnr", "Sozialversicherungsnummer", "codice_fiscale", "licensePlate"),
+    ],
+    "sensitive": [
+        *("Diagnose", "Hauptdiagnose", "Krankheit", "Vorerkrankung", "Konfession", "Medikament"),
+        *("Haushaltseinkommen", "Gehalt", "Schulden", "Vorstrafen", "Schwerbehinderung"),
+        *("Gewerkschaft", "maladie", "m\u00e9dicaments", "casier judiciaire", "choroba"),
+        *("niepe\u0142nosprawno\u015b\u0107", "wyznanie", "enfermedad", "afiliaci\u00f3n_sindical"),
+        *("malattia", "reddito", "ziekte", "vakbond", "ethnicity", "ethnic_group"),
+        *("union_member", "pregnant", "genotype"),
+    ],
+    "quasi_identifier": [
+        *("Postleitzahl", "PLZ", "code postal", "kod_pocztowy", "CAP", "postcode", "Geburtsdatum"),
+        *("Geschlecht", "Beruf", "race", "wohnort", "patient_inr", "cap-shape", "Haushalt"),
+    ],
+}
+#: English names that no other language may claim.
+ENGLISH = [
+    *("age", "sex", "gender", "race", "workclass", "education", "education-num"),
+    *("marital-status", "occupation", "relationship", "capital-gain", "hours-per-week"),
+    *("native-country", "fnlwgt", "job", "housing", "loan", "balance", "duration"),
+    *("campaign", "market_cap", "number_of_children", "n_patients", "via", "data", "note"),
+    *("filename", "product_url", "snr", "nir", "cp", "thalach", "chol", "fbs"),
+    *("spending_score", "family_size", "country", "state", "region", "date", "height"),
+    *("weight", "revenue", "rent", "cost", "price", "unit", "union", "european_union"),
+    *("card_type", "personal_loan", "has_nurs", "finance"),
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "role"), [(name, role) for role, names in ROLES.items() for name in names]
+)
+def test_roles_by_name(name: str, role: str) -> None:
+    assert guess_role(ColumnProfile(name, "string", 10_000, 900)).role == role
+
+
+@pytest.mark.parametrize("name", ENGLISH)
+def test_english_names_mean_what_they_say(name: str) -> None:
+    # An employee (`personal`) alone is no number of one, and a number alone is nobody's.
+    assert translate_name(name) in (set(), {"employee"}, {"patient"}, {"number"})
+
+
+@pytest.mark.parametrize("name", ["Postleitzahl", "PLZ", "code_postal", "kod pocztowy", "CAP"])
+def test_postal_codes_are_categories(name: str) -> None:
+    """However many there are, as numbers or texts."""
+    for kind, n_distinct in (("bigint", 5_000), ("string", 7_000), ("string", 10_000)):
+        found = guess_role(ColumnProfile(name, kind, 10_000, n_distinct, n_distinct == 10_000))
+        assert (found.role, found.scale) == ("quasi_identifier", "nominal")
+
+
+@pytest.mark.parametrize("name", ["nombre_enfants", "direccion", "Hausnummer"])
+def test_numbers_are_no_names(name: str) -> None:
+    """French `nombre` is how many; Spanish `direccion` may be that of the wind."""
+    assert guess_role(ColumnProfile(name, "bigint", 10_000, 90)).role == "quasi_identifier"
+    assert guess_role(ColumnProfile(name, "string", 10_000, 90)).role == "identifier"
+
+
+@pytest.mark.parametrize(
+    ("name", "n_rows", "role"),
+    [
+        ("Beleg-Nr", 400, "identifier"),
+        ("Beleg-Nr", 19, "quasi_identifier"),
+        ("points", 400, "quasi_identifier"),
+    ],
+)
+def test_a_number_of_every_row(name: str, n_rows: int, role: str) -> None:
+    """Few rows tell it, if its name does."""
+    assert guess_role(ColumnProfile(name, "bigint", n_rows, n_rows, unique=True)).role == role
