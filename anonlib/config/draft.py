@@ -13,17 +13,16 @@ from textwrap import wrap
 import yaml
 
 from anonlib.arrays import Ints
+from anonlib.config.column_names import LANGUAGES
 from anonlib.config.guess import ColumnProfile, Guess, guess_role
 from anonlib.config.paths import relate
+from anonlib.config.person_key import find_person_key
 from anonlib.config.places import overlap
 from anonlib.config.sketch import find_copies, find_equal, find_sources, rank_singling, share_unique
 from anonlib.table.schema import Role, Scale
 from anonlib.text import MISSING_TOKENS, NUMBER_TOKENS, printable
 
 DEFAULT_MAX_CATEGORIES = 10_000
-#: Fewer values than this do not stand for the persons of a table: of fewer than two classes of
-#: the k that a draft has, nothing could be told apart.
-MIN_PERSONS = 20
 #: The most characters of a line of prose.
 WIDTH = 90
 #: How many columns that single out rows are named.
@@ -160,8 +159,9 @@ def make_draft(profile: TableProfile) -> Draft:
         for name in group:
             if name != kept:
                 guesses[name] = Guess(Role.DROP, None, f"says the same as {scalar(kept)}")
+    key = _guess_key(profile, guesses)
     sources = find_sources(_kept_hashes(profile, guesses))
-    return Draft(profile, guesses, sources, _guess_persons(profile, guesses))
+    return Draft(profile, guesses, sources, _guess_persons(profile, guesses, key))
 
 
 def format_draft(draft: Draft, folder: Path) -> str:
@@ -176,6 +176,7 @@ def format_draft(draft: Draft, folder: Path) -> str:
         *_source(draft.profile, folder),
         "",
         *_singling(draft),
+        *_names(draft),
         *_attributes(draft),
         "",
         *_persons(draft.persons, answered=draft.persons.place in draft.answers),
@@ -222,24 +223,38 @@ def _kept_hashes(profile: TableProfile, guesses: Mapping[str, Guess]) -> dict[st
     return {name: h for name, h in profile.hashes.items() if guesses[name].role not in _HIDDEN}
 
 
-def _guess_persons(profile: TableProfile, guesses: Mapping[str, Guess]) -> Persons:
+def _guess_key(profile: TableProfile, guesses: dict[str, Guess]) -> str | None:
+    """The column that stands for persons although its name doesn't say so, which is an identifier
+    then; None if another one does."""
+    columns = {column.name: column for column in profile.columns}
+    named = [columns[n] for n, guess in guesses.items() if guess.role is Role.IDENTIFIER]
+    if any(c.names_person and (c.unique or c.repeats) for c in named):
+        return None
+    quasi = [columns[n] for n, guess in guesses.items() if guess.role is Role.QUASI_IDENTIFIER]
+    found = find_person_key(quasi, _kept_hashes(profile, guesses))
+    if not found:
+        return None
+    key, *followers = found
+    why = f"repeats, and {len(followers)} other columns follow from it"
+    guesses[key] = Guess(Role.IDENTIFIER, None, why)
+    return key
+
+
+def _guess_persons(profile: TableProfile, guesses: Mapping[str, Guess], key: str | None) -> Persons:
+    """How persons are counted. key: A column that stands for them by what other columns say."""
+    if key is not None:
+        return Persons((key,), None, "other columns follow from it; does it stand for a person?")
     identifiers = [c for c in profile.columns if guesses[c.name].role is Role.IDENTIFIER]
     numbered = sorted(identifiers, key=lambda c: not c.is_numbered)  # in the table's order
-    repeated = [c for c in numbered if c.names_person and _repeats(c)]
+    repeated = [c for c in numbered if c.names_person and c.repeats]
     unique = [c.name for c in numbered if c.unique]
     if repeated:
         finest = max(repeated, key=lambda c: c.n_distinct)  # the first of equal ones
         return Persons((finest.name,), None, "it repeats, so a person seems to have several rows")
     if unique:
         return Persons((), unique[0], "unique; does it stand for a person?")
-    again = next((scalar(c.name) for c in numbered if _repeats(c)), "")
+    again = next((scalar(c.name) for c in numbered if c.repeats), "")
     return Persons((), None, f"{again} repeats values" if again else "")
-
-
-def _repeats(column: ColumnProfile) -> bool:
-    """Whether several rows have a value, and there are enough values to stand for persons."""
-    enough = column.n_distinct >= MIN_PERSONS
-    return enough and not column.unique and column.distinct_share < 0.999
 
 
 def _head(draft: Draft) -> list[str]:
@@ -302,6 +317,16 @@ def _singling(draft: Draft) -> Iterator[str]:
     yield from (f"# {line}" for line in wrap(text, WIDTH))
     for i, (name, share) in enumerate(ranked):
         yield f"#   {'with ' * bool(i)}{scalar(name)}: {format_share(share)}"
+
+
+def _names(draft: Draft) -> list[str]:
+    """How names were read, as comments."""
+    text = f"Names are read in {LANGUAGES}."
+    if not draft.list_by_role(Role.SENSITIVE):
+        text = (
+            f"No sensitive column was recognised: name what nobody may find out of a person. {text}"
+        )
+    return [f"# {line}" for line in wrap(text, WIDTH)]
 
 
 def _attributes(draft: Draft) -> list[str]:

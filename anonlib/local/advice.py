@@ -1,12 +1,14 @@
 """What is worth knowing of columns in hand: the guesses of `anonlib init`, as notes."""
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 import pyarrow as pa
 
+from anonlib.arrays import Ints
 from anonlib.config.direct import list_texts
 from anonlib.config.guess import ColumnProfile, guess_role
+from anonlib.config.person_key import find_person_key
 from anonlib.local.column_facts import parse_texts
 from anonlib.table.layouts import NUMBERS
 from anonlib.table.schema import Role, Scale, Schema
@@ -31,6 +33,26 @@ def advise(profiles: Iterable[ColumnProfile]) -> Iterator[str]:
             mean, them = ("means", "it") if len(column.tokens) == 1 else ("mean", "them")
             yield f"{where}: if {names} {mean} missing, make {them} null"
         yield from _ask_of_far(column)
+
+
+def ask_of_persons(
+    profiles: Collection[ColumnProfile], columns: Mapping[str, Ints]
+) -> Iterator[str]:
+    """A note on a column that may stand for persons who have several rows, where each row is said
+    to be another person.
+
+    Args:
+        profiles: The columns that are released.
+        columns: As in `anonlib.config.sketch.find_copies`; without them, names tell.
+    """
+    named = [column.name for column in profiles if column.names_person and column.repeats]
+    name, *followers = named[:1] or find_person_key(profiles, columns) or [""]
+    why = f"and {len(followers)} other columns follow from it" if followers else "as persons do"
+    if name:
+        yield (
+            f"column {name}: repeats, {why}; if it stands for a person who has several rows, name "
+            "it in `unit`: else classes of k rows may be of one person"
+        )
 
 
 def note_times(schema: Schema, sample: pa.Table) -> Iterator[str]:

@@ -8,11 +8,14 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
+from anonlib.arrays import Ints
 from anonlib.config.guess import ColumnProfile, guess_scale
 from anonlib.config.model import Config, PrivacySection
 from anonlib.config.reading import GivenConfig, as_config, build_config, copy_tree
+from anonlib.config.sketch import MOST_ROWS
 from anonlib.config.unused import UNUSED_PATH
 from anonlib.errors import (
     ConfigError,
@@ -25,6 +28,7 @@ from anonlib.local.advice import (
     advise,
     advise_protected,
     advise_unchanged,
+    ask_of_persons,
     list_missing,
 )
 from anonlib.local.column_facts import find_facts, make_profile
@@ -278,6 +282,9 @@ def config_from_arguments(
     sections = _list_sections(arguments, attributes, list_missing(_list_protected(profiles)))
     tree = copy_tree(sections, "", problems)
     config = build_config(tree, None, problems)
+    if arguments.one_row_per_person is True and not arguments.unit:
+        columns = {} if profile_table else _code_columns(table, seen)
+        notes += ask_of_persons([p for those in profiles.values() for p in those], columns)
     return config, (*notes, *_advise(profiles, config.privacy))
 
 
@@ -285,6 +292,17 @@ def _profile_columns(table: pa.Table, names: Iterable[str]) -> dict[str, ColumnP
     """By name: the profiles of columns in memory."""
     columns = {name: to_plain_type(name, table.column(name)) for name in names}
     return {n: make_profile(n, each.type, find_facts(each)) for n, each in columns.items()}
+
+
+def _code_columns(table: pa.Table, names: Iterable[str]) -> dict[str, Ints]:
+    """By name: int64[n]. A number for each value of a column, of the first rows."""
+    columns = {}
+    for name in names:
+        values = to_plain_type(name, table.column(name).slice(0, MOST_ROWS))
+        if is_atomic(values.type):
+            codes = values.dictionary_encode().indices.fill_null(-1)
+            columns[name] = codes.to_numpy(zero_copy_only=False).astype(np.int64)
+    return columns
 
 
 def _note_unused(arguments: Arguments) -> Iterator[str]:

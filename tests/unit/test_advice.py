@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas as pd
+import pytest
 
 import anonlib
 
@@ -33,3 +34,34 @@ def test_what_init_would_ask_is_told() -> None:
         "identifier, name it in `identifiers`"
     ) in notes
     assert not any("column age" in note for note in notes)
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("Kundennummer", "as persons do"),
+        ("K", "and 2 other columns follow from it"),
+    ],
+)
+def test_a_key_of_persons_that_repeats_is_asked_about(name: str, why: str) -> None:
+    """Whatever its name, where each row is said to be another person; not where a unit is named."""
+    random = np.random.default_rng(1)
+    of_person = random.integers(0, 200, 600)
+    table = pd.DataFrame(
+        {
+            name: of_person + 1000,
+            "sex": random.integers(0, 2, 200)[of_person],
+            "town": random.integers(0, 9, 200)[of_person],
+            "visit": random.integers(0, 50, 600),
+        }
+    )
+
+    def notes(**persons: object) -> str:
+        found = anonlib.anonymize(table, quasi_identifiers=[*table], k=5, **persons)
+        return "\n".join(found.notes)
+
+    told = f"column {name}: repeats, {why}; if it stands for a person who has several rows"
+    assert told in notes(one_row_per_person=True)
+    plain = table.assign(**{name: np.arange(600) // 2 % 7})
+    found = anonlib.anonymize(plain, quasi_identifiers=[*plain], k=5, one_row_per_person=True)
+    assert "name it in `unit`" not in "\n".join(found.notes)
