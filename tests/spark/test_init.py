@@ -314,7 +314,8 @@ def test_catalog_table(spark: SparkSession) -> None:
 def test_names_that_need_care(spark: SparkSession, tmp_path: Path) -> None:
     names = ["a.b", "c d", "`q`", "größe", "x,y", 'it"s', "no"]
     path = tmp_path / "odd.json"
-    path.write_text("\n".join(json.dumps(dict.fromkeys(names, i)) for i in range(50)))
+    rows = [{name: 10 * i + place for place, name in enumerate(names)} for i in range(50)]
+    path.write_text("\n".join(map(json.dumps, rows)))
     conf = tmp_path / "draft.yaml"
     assert main(["init", str(path), "--out", str(conf), "--quiet"]) == 0
     config = load(conf)
