@@ -67,3 +67,10 @@ def test_names_are_said_to_be_read() -> None:
     text = " ".join(format_draft(draft(columns), Path()).replace("# ", "").split())
     assert "No sensitive column" not in text
     assert "Names are read in English, German, French, Polish, Spanish, Italian or Dutch." in text
+
+
+def test_a_number_of_persons_that_repeats_is_the_unit() -> None:
+    """By its name, though nothing follows from it."""
+    of_person = visits()["Fall"]
+    for name in ("Patientennummer", "Personalnummer", "Kunden-Nr.", "Pat-Nr", "nr_klienta"):
+        assert draft({name: of_person, "hour": visits()["hour"]}).persons.unit == (name,)
