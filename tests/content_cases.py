@@ -36,6 +36,13 @@ def table() -> pd.DataFrame:
     )
 
 
+def pesel(i: int) -> int:
+    """A number that Poland may have given to a person: the last digit checks the others."""
+    digits = [*map(int, f"850{1 + i % 9}{10 + i % 19}{1000 + i}")]
+    total = sum(d * w for d, w in zip(digits, (1, 3, 7, 9, 1, 3, 7, 9, 1, 3), strict=True))
+    return int("".join(map(str, [*digits, -total % 10])))
+
+
 def widen(text: str) -> str:
     """The text in full width."""
     return "".join(chr(ord(letter) + 0xFEE0) for letter in text)
@@ -112,13 +119,37 @@ SHOWS: list[tuple[str, Any, dict[str, Any], str]] = [
         "reached by mail",
         lambda t: [f"p{i * 7 % 300}@example.com" for i in range(N)],
         {"role": "quasi_identifier", "scale": "nominal"},
-        "its texts look like e-mail addresses",
+        "its values look like e-mail addresses",
     ),
     (
         "reached by phone",
         lambda t: [f"+49 89 12345{i % 3}" for i in range(N)],
         {"role": "insensitive"},
-        "its texts look like phone numbers",
+        "its values look like phone numbers",
+    ),
+    (
+        "reached by mail or by phone",
+        lambda t: [f"p{i}@web.de" if i % 2 else f"0151.12345{i % 40:02}" for i in range(N)],
+        SENSITIVE,
+        "its values look like e-mail addresses",
+    ),
+    (
+        "some mail in remarks",
+        lambda t: [f"ask {'abc'[i % 3]}@web.de" if i % 80 < 3 else f"r{i % 90}" for i in range(N)],
+        SENSITIVE,
+        "its values look like texts with e-mail addresses",
+    ),
+    (
+        "reached by numbers",
+        lambda t: 491_511_234_000 + 7 * np.arange(N),
+        {"role": "insensitive"},
+        "its values look like phone numbers",
+    ),
+    (
+        "numbers of the state",
+        lambda t: [pesel(i % 200) for i in range(N)],
+        SENSITIVE,
+        "its values look like national numbers of persons",
     ),
 ]
 
@@ -184,6 +215,12 @@ HARMLESS: list[tuple[str, Any, dict[str, Any]]] = [
     ),
     ("two figures", lambda t: np.random.default_rng(0).integers(10, 100, N), SENSITIVE),
     ("amounts", lambda t: np.random.default_rng(0).integers(0, 300, N) * 10, SENSITIVE),
+    ("numbers of parcels", lambda t: 44_051_400_000 + 7 * np.arange(N) % 210, SENSITIVE),
+    (
+        "mail of two desks",
+        lambda t: [f"ask {'ab'[i % 2]}@x.de" if i % 80 < 2 else f"r{i % 90}" for i in range(N)],
+        SENSITIVE,
+    ),
     # 4 to 9 % of them stand for a missing value: they are far away, and the others near each other.
     *(
         (

@@ -1,66 +1,54 @@
 """Texts that name a person, or reach one, by themselves: e-mail addresses, phone numbers, accounts.
 
-They are told by their form, and by check digits where they have some. A few thousand distinct texts
-of a column are enough to tell.
+They are told by their form, and by check digits where they have some. Some hundred distinct texts
+of a column are enough to tell what most of them are. Kinds with a form of their own are sought
+within texts, too: a few of them in remarks are a leak.
 """
 
+import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import reduce
+from hashlib import blake2b
 from ipaddress import ip_address
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from anonlib.config.addresses import is_address, street_of
+from anonlib.config.check_digits import find_numbers
+from anonlib.config.phones import is_phone
 from anonlib.text import MISSING_TOKENS, NUMBER_TOKENS, TEXT_TOKENS
 
-#: The most distinct texts that are looked at in one go.
-MOST_TEXTS = 1_000
-#: The share of a column's distinct texts that must look alike.
-MIN_SHARE = 0.8
+#: The most distinct texts that are looked at in one go, and letters of each of them. Only short
+#: ones can be of a kind as a whole.
+MOST_TEXTS, MOST_LETTERS, MOST_SHORT = 1_000, 1_000, 200
+#: The share of a column's distinct texts that must look alike, and of a column's numbers: many
+#: others pass by chance.
+MIN_SHARE, MIN_NUMBERS = 0.8, 0.95
 
-_STREETS = (
-    r"(?:straße|strasse|str|gasse|weg|platz|allee|ring|ufer|street|st|road|rd|avenue|ave|lane|ln|"
-    r"drive|dr|court|ct|boulevard|blvd|way|square|rue|via|calle|piazza|plaza|laan|straat|ulica|ul)"
-)
-_ADDRESS = re.compile(
-    rf"(?:\d{{1,5}}[a-z]? .*\b{_STREETS}\b\.?.*|.*{_STREETS}\b\.? ?\d{{1,4}} ?[a-z]?(?:[ ,/-].*)?"
-    r"|(?:rue|via|calle|ulica|ul\.) .*\d{1,4}.*)",
-    re.IGNORECASE,
-)
 _WORD = r"[^\W\d_][^\W\d_]*(?:['’-][^\W\d_]+)*"
 _NAME = re.compile(rf"{_WORD},? (?:(?:{_WORD}\.?|van|von|de|der|da|di|del|la|le) ){{0,2}}{_WORD}")
 _SHAPES = {
-    "e-mail addresses": r"[^@\s]+@[^@\s]+\.[A-Za-z]{2,}",
     "web addresses": r"(?:https?://|www\.)\S+",
     "UUIDs": r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}",
     "MAC addresses": r"[0-9a-fA-F]{2}(?:[:-][0-9a-fA-F]{2}){5}",
-    "social security numbers": r"(?!000|666|9)\d{3}-(?!00)\d\d-(?!0000)\d{4}",
 }
-_PHONE = re.compile(r"(?:\+|00)[1-9][\d ()/.-]+|\(?0\d{1,5}\)?[ /-][\d /-]+|\(\d{3}\) ?\d{3}-\d{4}")
-_DAY = re.compile(r"\d{2,4}[-./]\d{1,2}[-./]\d{2,4}")
+_MAIL = re.compile(r"[\w.!#$%&'*+=?^`{|}~-]{1,64}@(?:[\w-]{1,63}\.){1,8}[A-Za-z]{2,}")
+_SSN = re.compile(r"(?<![\w-])\d{3}-\d\d-\d{4}(?![\w-])", re.ASCII)
+_SSN_GIVEN = re.compile(r"(?!000|666|9)\d{3}-(?!00)\d\d-(?!0000)\d{4}", re.ASCII)
 
 
-def _is_phone(text: str) -> bool:
-    n_digits = sum(c.isdigit() for c in text)
-    return bool(_PHONE.fullmatch(text)) and 7 <= n_digits <= 15 and not _DAY.fullmatch(text)
-
-
-def _is_iban(text: str) -> bool:
-    """ISO 13616: the number that its letters and digits spell is 1 modulo 97."""
-    plain = text.replace(" ", "").upper()
-    if not re.fullmatch(r"[A-Z]{2}\d{2}[A-Z0-9]{11,30}", plain, re.ASCII):
-        return False
-    return int("".join(str(int(c, 36)) for c in plain[4:] + plain[:4])) % 97 == 1
-
-
-def _is_card(text: str) -> bool:
-    """ISO/IEC 7812: 13 to 19 digits whose weighted sum is a multiple of 10 (Luhn)."""
-    plain = re.sub(r"[ -]", "", text)
-    if not re.fullmatch(r"[2-6]\d{12,18}", plain, re.ASCII):
-        return False
-    digits = [int(c) for c in reversed(plain)]
-    return (sum(digits[::2]) + sum(sum(divmod(2 * d, 10)) for d in digits[1::2])) % 10 == 0
+def _find_strict(text: str) -> Iterator[tuple[str, str, bool]]:
+    """What has the form of a strict kind in a text: the kind, what it is, and whether it passes the
+    kind's check. US social security numbers have none, but some are never given (SSA)."""
+    if "@" in text:
+        yield from (("e-mail addresses", match.lower(), True) for match in _MAIL.findall(text))
+    for number in _SSN.findall(text):
+        yield "social security numbers", number, bool(_SSN_GIVEN.fullmatch(number))
+    yield from find_numbers(text)
 
 
 def _is_ip(text: str) -> bool:
@@ -82,14 +70,20 @@ def _matcher(shape: str) -> Callable[[str], bool]:
     return lambda text: bool(pattern.fullmatch(text))
 
 
-#: By kind: whether a text is of it. The first kind that most texts of a column are of is told.
-_KINDS: dict[str, Callable[[str], bool]] = {
+#: Kinds with a form of their own, which are sought within texts.
+_STRICT = (
+    "e-mail addresses",
+    "social security numbers",
+    "IBANs",
+    "card numbers",
+    "national numbers of persons",
+)
+#: By other kind: whether a text is of it.
+_WHOLE: dict[str, Callable[[str], bool]] = {
     **{kind: _matcher(shape) for kind, shape in _SHAPES.items()},
-    "IBANs": _is_iban,
-    "card numbers": _is_card,
     "IP addresses": _is_ip,
-    "phone numbers": _is_phone,
-    "postal addresses": lambda text: bool(_ADDRESS.fullmatch(text)),
+    "phone numbers": is_phone,
+    "postal addresses": is_address,
     "names of persons": _is_name,
 }
 #: Texts that may stand for a missing value.
@@ -97,16 +91,38 @@ _TOKENS = {*MISSING_TOKENS, *TEXT_TOKENS, *NUMBER_TOKENS}
 #: Kinds that other columns may look like: they need many different values, too.
 LOOSE_KINDS = ("postal addresses", "names of persons")
 #: Kinds of which a person has one for long, so that its rows can be found by it.
-PERSONAL_KINDS = ("e-mail addresses", "social security numbers", "IBANs", "phone numbers")
+PERSONAL_KINDS = (
+    "e-mail addresses",
+    "social security numbers",
+    "IBANs",
+    "national numbers of persons",
+    "phone numbers",
+)
+#: By strict kind: the kind of texts of which some hold one.
+_HOLDERS = {kind: f"texts with {kind}" for kind in _STRICT}
+_WHOLE_DIRECT = (*PERSONAL_KINDS, "card numbers", "postal addresses")
 #: Kinds that show who a person is: no release has them unasked.
-DIRECT_KINDS = (*PERSONAL_KINDS, "card numbers", "postal addresses")
-#: By kind: names that a column of it may well have. Rules of policies ask for names.
-KIND_NAMES: dict[str, tuple[str, ...]] = {
+DIRECT_KINDS = (*_WHOLE_DIRECT, *_HOLDERS.values())
+#: By strict kind: how many different ones in a column's texts are a leak, although most texts have
+#: none. One or two may be those of a desk or a house, in many texts; the third is of somebody else.
+_LEAST_EXAMPLES = dict.fromkeys(_STRICT, 3)
+#: One in ten numbers passes for a card's by chance: five in a row do not. Of a column of numbers,
+#: all kinds with one digit to check need so many.
+_LEAST_CHECKED = 5
+_LEAST_EXAMPLES["card numbers"] = _LEAST_CHECKED
+#: So many streets are no names of parts and findings.
+_LEAST_STREETS = 10
+#: Kinds that numbers can be of, too.
+_NUMBER_KINDS = ("card numbers", "national numbers of persons", "phone numbers")
+#: The digits of the shortest of these kinds, and the least number that has so many.
+_LEAST_DIGITS, LEAST_NUMBER = 9, 100_000_000
+_NAMES: dict[str, tuple[str, ...]] = {
     "e-mail addresses": ("email",),
     "web addresses": ("url",),
     "UUIDs": ("uuid",),
     "MAC addresses": ("device",),
     "social security numbers": ("ssn",),
+    "national numbers of persons": ("ssn",),
     "IBANs": ("iban", "account number"),
     "card numbers": ("account number",),
     "IP addresses": ("ip",),
@@ -114,34 +130,143 @@ KIND_NAMES: dict[str, tuple[str, ...]] = {
     "postal addresses": ("address",),
     "names of persons": ("name",),
 }
+#: By kind: names that a column of it may well have. Rules of policies ask for names.
+KIND_NAMES = {**_NAMES, **{holder: _NAMES[kind] for kind, holder in _HOLDERS.items()}}
 #: A loose kind is told of columns with at least this many different texts, which are more than this
-#: share of the present ones.
-LEAST_LOOSE, LOOSE_SHARE = 20, 0.2
+#: share of the present ones. Phone numbers that are no texts are told by their first digits only:
+#: they need as many, and nearly all must be different.
+LEAST_LOOSE, LOOSE_SHARE, UNIQUE_SHARE = 20, 0.2, 0.9
+
+
+@dataclass(frozen=True)
+class KindCounts:
+    """What texts are of. Those of several parts add up, if no text is in two of them.
+
+    Attributes:
+        n_texts: All texts.
+        n_direct: Those that show who a person is, of whatever kind.
+        of_kind: By kind: its texts. Of a strict kind, those that hold one.
+        candidates: By strict kind: the texts that hold something of its form.
+        examples: By strict kind, and for streets: the least hashes of different ones, as many as
+            are enough to tell.
+    """
+
+    n_texts: int = 0
+    n_direct: int = 0
+    of_kind: Counter[str] = field(default_factory=Counter)
+    candidates: Counter[str] = field(default_factory=Counter)
+    examples: Mapping[str, frozenset[int]] = field(default_factory=dict)
+
+    def merge(self, other: "KindCounts") -> "KindCounts":
+        """Those of both parts together."""
+        kinds = {*self.examples, *other.examples}
+        none: frozenset[int] = frozenset()
+        return KindCounts(
+            self.n_texts + other.n_texts,
+            self.n_direct + other.n_direct,
+            self.of_kind + other.of_kind,
+            self.candidates + other.candidates,
+            {
+                k: _keep_least(self.examples.get(k, none) | other.examples.get(k, none))
+                for k in kinds
+            },
+        )
+
+    def to_json(self) -> str:
+        examples = {kind: sorted(hashes) for kind, hashes in self.examples.items()}
+        return json.dumps([self.n_texts, self.n_direct, self.of_kind, self.candidates, examples])
+
+    @staticmethod
+    def from_json(text: str) -> "KindCounts":
+        n_texts, n_direct, of_kind, candidates, examples = json.loads(text)
+        sets = {kind: frozenset(hashes) for kind, hashes in examples.items()}
+        return KindCounts(n_texts, n_direct, Counter(of_kind), Counter(candidates), sets)
+
+
+def _keep_least(hashes: Collection[int]) -> frozenset[int]:
+    return frozenset(sorted(hashes)[:_LEAST_STREETS])
 
 
 def list_texts(values: pa.Array | pa.ChunkedArray) -> list[str]:
-    """Some distinct texts of a column, without those that may stand for a missing value."""
-    texts = pc.unique(values).drop_null().slice(0, MOST_TEXTS).to_pylist()
-    return [text for text in texts if text.strip().lower() not in _TOKENS]
+    """Some distinct texts of a column, without those that may stand for a missing value; of a
+    column of numbers, the whole ones as texts, and empty texts for others."""
+    distinct = pc.unique(values).drop_null().slice(0, MOST_TEXTS)
+    if not pa.types.is_string(distinct.type):
+        numbers = distinct.to_pylist()
+        return [str(int(n)) if abs(n) < 1e18 and n % 1 == 0 else "" for n in numbers]
+    return [text for text in distinct.to_pylist() if text.strip().lower() not in _TOKENS]
 
 
-def count_kinds(texts: Iterable[str]) -> Counter[str]:
-    """How many texts are of each kind, and under the empty name how many there are."""
-    counts: Counter[str] = Counter()
+def count_kinds(texts: Iterable[str]) -> KindCounts:
+    """What the texts are of. Cost: some ten microseconds for a short text."""
+    of_kind: Counter[str] = Counter()
+    candidates: Counter[str] = Counter()
+    examples: dict[str, set[str]] = {}
+    n_texts = n_direct = 0
     for text in texts:
-        plain = text.strip()[:200]
-        counts[""] += 1
-        counts.update(kind for kind, fits in _KINDS.items() if fits(plain))
-    return counts
+        plain, n_texts = text.strip()[:MOST_LETTERS], n_texts + 1
+        if len(plain) < _LEAST_DIGITS and plain.isdecimal():
+            continue
+        kinds = [kind for kind, fits in _WHOLE.items() if len(plain) <= MOST_SHORT and fits(plain)]
+        found = [*_find_strict(plain)]
+        passed = [(kind, each) for kind, each, passes in found if passes]
+        for kind, each in passed:
+            examples.setdefault(kind, set()).add(each)
+        kinds += {kind for kind, _ in passed}
+        candidates.update({kind for kind, *_ in found})
+        street = "" if "postal addresses" in kinds else street_of(plain[:MOST_SHORT])
+        if street:
+            candidates["streets"] += 1
+            examples.setdefault("streets", set()).add(street)
+        of_kind.update(kinds)
+        n_direct += not {*kinds}.isdisjoint(_WHOLE_DIRECT)
+    hashes = {kind: _keep_least({*map(_hash, each)}) for kind, each in examples.items() if each}
+    return KindCounts(n_texts, n_direct, of_kind, candidates, hashes)
 
 
-def is_sure(kind: str, n_distinct: float, n_present: int) -> bool:
+def _hash(text: str) -> int:
+    return int.from_bytes(blake2b(text.encode(), digest_size=6).digest())
+
+
+def is_sure(kind: str, n_distinct: float, n_present: int, *, is_number: bool = False) -> bool:
     """Whether a column is of the kind that its texts look like: few names may be those of towns."""
+    if is_number and kind == "phone numbers":
+        return n_distinct >= LEAST_LOOSE and n_distinct > UNIQUE_SHARE * n_present
+    if is_number:
+        return n_distinct >= _LEAST_CHECKED
     varied = n_distinct >= LEAST_LOOSE and n_distinct > LOOSE_SHARE * n_present
     return varied or kind not in LOOSE_KINDS
 
 
-def main_kind(counts: Counter[str]) -> str | None:
-    """The kind that most texts of `count_kinds` are of; None if there is none."""
-    least = MIN_SHARE * counts[""]
-    return next((kind for kind in _KINDS if counts[""] and counts[kind] >= least), None)
+def main_kind(counts: KindCounts, *, is_number: bool = False) -> str | None:
+    """What most texts are of, or what some of them hold; None if there is none. What shows who a
+    person is comes first.
+
+    Args:
+        counts: Of the distinct texts of a column.
+        is_number: Whether they are numbers.
+    """
+    n, of_kind = counts.n_texts, counts.of_kind
+    if not n:
+        return None
+    if is_number:
+        fitting = (kind for kind in _NUMBER_KINDS if of_kind[kind] >= MIN_NUMBERS * n)
+        return next(fitting, None)
+    is_direct = counts.n_direct >= MIN_SHARE * n
+    main = max(_WHOLE_DIRECT, key=lambda kind: of_kind[kind])
+    if is_direct and main not in LOOSE_KINDS:
+        return main
+    for kind, least in _LEAST_EXAMPLES.items():
+        many = len(counts.examples.get(kind, ())) >= least
+        if many and of_kind[kind] >= MIN_SHARE * counts.candidates[kind]:
+            return _HOLDERS[kind]
+    n_streets = len(counts.examples.get("streets", ()))
+    places = of_kind["postal addresses"] + counts.candidates["streets"]
+    if is_direct or (n_streets >= _LEAST_STREETS and places >= MIN_SHARE * n):
+        return "postal addresses"
+    return next((kind for kind in _WHOLE if of_kind[kind] >= MIN_SHARE * n), None)
+
+
+def merge_kinds(parts: Iterable[KindCounts]) -> KindCounts:
+    """Those of all parts."""
+    return reduce(KindCounts.merge, parts, KindCounts())

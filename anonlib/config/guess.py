@@ -220,7 +220,9 @@ def _is_person_number(words: frozenset[str]) -> bool:
 def _direct_kind(column: ColumnProfile) -> str | None:
     """What the texts of the column are, if that is sure enough."""
     kind = column.kind
-    return kind if kind and is_sure(kind, column.n_distinct, column.n_present) else None
+    is_number = column.is_number and column.parses_as is None
+    sure = kind and is_sure(kind, column.n_distinct, column.n_present, is_number=is_number)
+    return kind if sure else None
 
 
 def _idle(column: ColumnProfile) -> Guess | None:

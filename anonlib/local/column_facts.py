@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from anonlib.arrays import Ints
-from anonlib.config.direct import MOST_TEXTS, count_kinds, main_kind
+from anonlib.config.direct import LEAST_NUMBER, MOST_TEXTS, count_kinds, main_kind
 from anonlib.config.guess import ColumnProfile
 from anonlib.config.token_codes import (
     FIRST_FAR,
@@ -51,8 +51,8 @@ class ColumnFacts:
     Attributes:
         n_present: Present values that can't stand for a missing one.
         n_distinct: Distinct ones; of several parts with more than MOST_VALUES, an estimate.
-        least: By hash, ascending: the distinct values of the least hashes, at most MOST_VALUES; of
-            other columns than text, the hashes alone.
+        least: By hash, ascending: the distinct values of the least hashes, at most MOST_VALUES: the
+            texts, and whole numbers from LEAST_NUMBER as texts; of others, the hashes alone.
         sizes: The codes of these values, ascending (`anonlib/config/token_codes.py`).
         tokens: By hash of a value that may stand for a missing one: its code, and its rows.
     """
@@ -125,7 +125,8 @@ def find_facts(values: pa.Array) -> ColumnFacts:
     is_token = (code > 0) & (code < FIRST_FAR)
     others = np.flatnonzero(~is_token)
     first = others[np.argsort(hashes[others])[:MOST_VALUES]]
-    texts = distinct.take(pa.array(first)).to_pylist() if is_text else [None] * len(first)
+    values = distinct.take(pa.array(first))
+    texts = values.to_pylist() if is_text else _list_numbers(values)
     pairs = zip(code[is_token].tolist(), n_rows[is_token].tolist(), strict=True)
     return ColumnFacts(
         int(n_rows[others].sum()),
@@ -140,7 +141,7 @@ def make_profile(name: str, type: pa.DataType, facts: ColumnFacts) -> ColumnProf
     """The profile of a column, by the facts of all its values."""
     if not is_atomic(type):
         return ColumnProfile(name, name_type(type), facts.n_present, 0)
-    texts = [text for text in facts.least.values() if text is not None][:MOST_TEXTS]
+    texts = [text or "" for text in facts.least.values()][:MOST_TEXTS]
     numbers = [TOKENS[code - 1] for code, _ in facts.tokens.values() if code >= FIRST_NUMBER]
     is_text = pa.types.is_string(type)
     reading = parse_texts([*texts, *numbers]) if is_text else None
@@ -165,7 +166,7 @@ def make_profile(name: str, type: pa.DataType, facts: ColumnFacts) -> ColumnProf
         unique=n_values == n_distinct,
         parses_as=parses_as,
         layout=layout,
-        kind=main_kind(count_kinds(texts)),
+        kind=main_kind(count_kinds(texts), is_number=not is_text),
         tokens=name_tokens(tokens),
         far=meaning.far,
     )
@@ -183,6 +184,15 @@ def parse_texts(texts: Iterable[str]) -> Reading | None:
     marked = any(re.search(DECIMALS, text) for text in plain)
     fitting = (name for name, (_, shape) in LAYOUTS.items() if fits(shape))
     return choose_reading(fitting, marked=marked)
+
+
+def _list_numbers(values: pa.Array) -> list[str | None]:
+    """The whole numbers from LEAST_NUMBER as texts; None for other values."""
+    if not _is_number(values.type):
+        return [None] * len(values)
+    whole = [LEAST_NUMBER <= each < 1e18 and each % 1 == 0 for each in values.to_pylist()]
+    pairs = zip(whole, values.to_pylist(), strict=True)
+    return [str(int(each)) if long else None for long, each in pairs]
 
 
 def _is_number(type: pa.DataType) -> bool:

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from anonlib.arrays import Floats, Ints
-from anonlib.config.direct import DIRECT_KINDS, count_kinds, is_sure, main_kind
+from anonlib.config.direct import DIRECT_KINDS, LEAST_NUMBER, count_kinds, is_sure, main_kind
 from anonlib.config.model import PrivacySection
 from anonlib.errors import Problem
 from anonlib.table.schema import Column, Role, Schema, is_atomic
@@ -161,7 +161,8 @@ class ContentCounter(ABC):
 
     @abstractmethod
     def list_texts(self, column: Column) -> list[str]:
-        """Some distinct texts of a column of text, as `anonlib.config.direct.list_texts` does."""
+        """Some distinct values of a column of texts or numbers, as texts, as
+        `anonlib.config.direct.list_texts` does."""
 
     @abstractmethod
     def count_alone(self, column: Column) -> tuple[int, int]:
@@ -278,24 +279,32 @@ def by_chance(numbers: Floats, others: Floats) -> float:
 def _find_kinds(
     columns: list[Column], sketches: Mapping[str, Sketch], counter: ContentCounter
 ) -> dict[str, str]:
-    """By name of a column that is released with texts of the source: what these look like."""
+    """By name of a column that is released with values of the source: what these look like."""
     kinds = {}
     for c in columns:
-        if not pa.types.is_string(c.type) or _hides_values(c):
+        own, is_text = sketches[c.id], pa.types.is_string(c.type)
+        if _hides_values(c) or not (is_text or _has_long_numbers(c.type, own)):
             continue
-        kind, own = main_kind(count_kinds(counter.list_texts(c))), sketches[c.id]
-        if kind is not None and is_sure(kind, own.n_values, own.n_present):
+        kind = main_kind(count_kinds(counter.list_texts(c)), is_number=not is_text)
+        if kind and is_sure(kind, own.n_values, own.n_present, is_number=not is_text):
             kinds[c.name] = kind
     return kinds
 
 
+def _has_long_numbers(type: pa.DataType, sketch: Sketch) -> bool:
+    """Whether a column of numbers has some with as many digits as those that reach a person."""
+    at = pa.types
+    is_number = at.is_integer(type) or at.is_floating(type) or at.is_decimal(type)
+    return is_number and bool((sketch.numbers >= LEAST_NUMBER).any())
+
+
 def _direct_problems(kinds: Mapping[str, str], privacy: PrivacySection) -> Iterator[Problem]:
-    """Columns whose texts reach a person by themselves, in whatever role."""
+    """Columns whose values reach a person by themselves, in whatever role."""
     for name, kind in kinds.items():
         if kind in DIRECT_KINDS and not privacy.names_unique(name):
             yield Problem(
                 f"column {name}",
-                f"shows who a person is: its texts look like {kind}, and the release would have "
+                f"shows who a person is: its values look like {kind}, and the release would have "
                 "some of them; give it `role: drop`, or name it under privacy.acknowledge_unique",
             )
 

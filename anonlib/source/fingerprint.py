@@ -12,7 +12,6 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import (
     ArrayType,
     DataType,
-    LongType,
     MapType,
     NumericType,
     StringType,
@@ -21,7 +20,7 @@ from pyspark.sql.types import (
 
 from anonlib.arrays import Bools, Ints
 from anonlib.auditing.canonical import fold_value
-from anonlib.config.direct import count_kinds, list_texts, main_kind
+from anonlib.config.direct import KindCounts, count_kinds, list_texts, main_kind, merge_kinds
 from anonlib.config.draft import scalar
 from anonlib.config.guess import MIN_UNIQUE, ColumnProfile
 from anonlib.config.token_codes import (
@@ -124,7 +123,7 @@ def profile_columns(
     unique = _unique(raw, [id for id in alike if n_sample >= MIN_UNIQUE], n_rows, n_sample)
     name_of = dict(zip(types, names, strict=True))
     read = {id: each.reading for id, each in seen.items() if each.reading is not None}
-    kinds = _find_kinds(sample, [id for id in seen if isinstance(types[id], StringType | LongType)])
+    kinds = _find_kinds(sample, {id: types[id] for id in seen})
     parts = _find_parts(sample, types, seen, name_of)
     columns = tuple(
         ColumnProfile(
@@ -253,32 +252,29 @@ def _unique(raw: DataFrame, ids: list[str], n_rows: int, n_sample: int) -> set[s
     return unique
 
 
-def _find_kinds(sample: DataFrame, ids: Sequence[str]) -> dict[str, str]:
-    """By id of a column whose texts name or reach persons: what they are. The executors look."""
-    if not ids:
+def _find_kinds(sample: DataFrame, types: Mapping[str, DataType]) -> dict[str, str]:
+    """By id of a column whose values name or reach persons: what they are. The executors look, and
+    tell counts and hashes."""
+    is_number = {
+        id: not isinstance(type, StringType)
+        for id, type in types.items()
+        if isinstance(type, StringType | NumericType)
+    }
+    if not is_number:
         return {}
 
     def count(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            rows = [
-                (id, kind, n)
-                for id in batch.schema.names
-                for kind, n in count_kinds(list_texts(batch[id])).items()
-            ]
-            id, kind, n = ([row[i] for row in rows] for i in range(3))
-            arrays = [
-                pa.array(id, pa.string()),
-                pa.array(kind, pa.string()),
-                pa.array(n, pa.int64()),
-            ]
-            yield pa.RecordBatch.from_arrays(arrays, names=["id", "kind", "n"])
+            counts = [count_kinds(list_texts(batch[id])).to_json() for id in batch.schema.names]
+            yield pa.record_batch({"id": batch.schema.names, "counts": counts})
 
-    texts = sample.select(*[F.col(id).cast("string") for id in ids])
-    counted = texts.mapInArrow(count, "id string, kind string, n long")
-    counts: dict[str, Counter[str]] = {id: Counter() for id in ids}
-    for row in counted.groupBy("id", "kind").sum("n").collect():
-        counts[row[0]][row[1]] = row[2]
-    kinds = {id: main_kind(each) for id, each in counts.items()}
+    counted = sample.select(*is_number).mapInArrow(count, "id string, counts string")
+    parts: dict[str, list[KindCounts]] = {id: [] for id in is_number}
+    for id, text in counted.collect():
+        parts[id].append(KindCounts.from_json(text))
+    kinds = {
+        id: main_kind(merge_kinds(each), is_number=is_number[id]) for id, each in parts.items()
+    }
     return {id: kind for id, kind in kinds.items() if kind is not None}
 
 
