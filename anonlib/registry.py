@@ -181,14 +181,14 @@ def run_plugin(plugin: Plugin, work: Callable[[], Result]) -> Result:
     Raises ContractError for any other exception, without its text, which may hold data. The cause
     is kept for `--debug`.
     """
-    what = f"{plugin.family} {plugin.type}"
-    try:
+    try:  # nothing before it: this may be done for every few rows
         return work()
     except ContractError as error:
-        raise ContractError(f"{what}: {error}") from error
+        raise ContractError(f"{plugin.family} {plugin.type}: {error}") from error
     except (AnonlibError, *ENDINGS):
         raise
     except BaseException as error:
         if is_spark_error(error):
             raise
-        raise ContractError(f"{what} failed with {type(error).__name__}") from error
+        kind = type(error).__name__
+        raise ContractError(f"{plugin.family} {plugin.type} failed with {kind}") from error

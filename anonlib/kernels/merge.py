@@ -57,7 +57,7 @@ def merge_failing(block: Block, cell_id: Ints, *, growth: bool = True) -> Ints:
     from anonlib.kernels._merge_core import make_groups, merge_once
 
     require_feasible(block)
-    cell_id, columns = by_first_row(cell_id), _columns(block)
+    cell_id = by_first_row(cell_id)
     while True:
         rows = np.bincount(cell_id)
         failing = np.flatnonzero(~block.holds(cell_id, len(rows)))
@@ -65,7 +65,7 @@ def merge_failing(block: Block, cell_id: Ints, *, growth: bool = True) -> Ints:
             return cell_id
         failing = failing[np.argsort(rows[failing], kind="stable")]
         rank = np.zeros_like(rows) if growth else _n_values(block, cell_id, len(rows))
-        groups = make_groups(*columns, cell_id, len(rows))
+        groups = make_groups(*_columns(block), cell_id, len(rows))
         cell_id = by_first_row(merge_once(groups, failing, growth, rank)[cell_id])
 
 

@@ -191,7 +191,7 @@ class PrivacyModel(Plugin):
     def _find_holding(self, cells: CellCounts) -> Bools:
         """`holds`, checked. Raises ContractError if it failed, or gave something else."""
         found: Any = run_plugin(self, lambda: self.holds(cells))
-        is_bools = isinstance(found, np.ndarray) and found.dtype == np.bool_
+        is_bools = isinstance(found, np.ndarray) and found.dtype.kind == "b"
         if not is_bools or found.shape != cells.n_rows.shape:
             raise ContractError(
                 f"privacy model {self.type}: `holds` must give an array of truth values, one for "
