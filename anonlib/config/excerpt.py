@@ -36,7 +36,7 @@ _OPTIONS = ("header", "sep", "delimiter", "encoding", "charset", "quote", "escap
 _PLUGINS = ("privacy.models", "partition.steps", "kernel", "recode", "evaluate.measures")
 
 
-def excerpt_config(tree: Mapping[str, Any], unlike: Sequence[str] = ()) -> str:
+def excerpt_config(tree: Mapping[str, Any], unlike: Mapping[str, str] | None = None) -> str:
     """Writes a config as YAML, by a list of fields that are allowed.
 
     What is left out is listed under `review`: nothing is released by this config before somebody
@@ -44,8 +44,10 @@ def excerpt_config(tree: Mapping[str, Any], unlike: Sequence[str] = ()) -> str:
 
     Args:
         tree: The sections and fields, as read from YAML.
-        unlike: More places for `review`: what a release by this config would do otherwise.
+        unlike: More places for `review`: what a release by this config would do otherwise, and
+            why; the reason may be empty, and has no line breaks.
     """
+    unlike = unlike or {}
     tree = json.loads(json.dumps(tree, default=str))
     left_out: list[str] = []
     shown = {
@@ -59,7 +61,10 @@ def excerpt_config(tree: Mapping[str, Any], unlike: Sequence[str] = ()) -> str:
             left_out.append("gates")
     review = [*dict.fromkeys([*shown.pop("review", []), *left_out, *unlike])]
     # As JSON, a place has no line breaks, which would end the comment.
-    head = [f"# Not as in the sweep, look at it: {json.dumps(place)}\n" for place in unlike]
+    head = [
+        f"# Not as in the sweep, look at it: {json.dumps(place)}{reason and f'; {reason}'}\n"
+        for place, reason in unlike.items()
+    ]
     head += [f"# Left out, since it may be data or a secret: {json.dumps(p)}\n" for p in left_out]
     text = write_yaml({**shown, **({"review": review} if review else {})})
     return "".join([*head, text])

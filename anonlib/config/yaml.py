@@ -214,6 +214,12 @@ def split_key(key: str) -> list[str]:
     return [quoted or plain for quoted, plain in re.findall(r'"([^"]+)"|([^."]+)', key)]
 
 
+def shorten_key(key: str) -> str:
+    """The last part of a dotted key without `.type`, with the one before if it is a number."""
+    *_, before, last = ["", *split_key(key.removesuffix(".type"))]
+    return f"{before}.{last}" if last.isdigit() and before else last
+
+
 def check_sizes(tree: Mapping[str, Any]) -> Iterator[Problem]:
     """Problems: fields of a config that have too many items."""
     for where, most in MAX_ITEMS.items():

@@ -10,7 +10,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from anonlib.errors import InputError
 from anonlib.pages.comparison import comparison_page
-from anonlib.pages.explorer import SCRIPT, Explorer, Goal, hash_of, make_explorer
+from anonlib.pages.explorer import SCRIPT, BoundLine, Explorer, Goal, hash_of, make_explorer
 from anonlib.pages.release import release_page
 from anonlib.pages.sweep import SEED, Row, name_axes, sweep_page
 from anonlib.pages.words import breakable, code_spans, number
@@ -73,6 +73,8 @@ def render_sweep(
     notes: Sequence[str] = (),
     goals: Sequence[Goal] = (),
     fences: Sequence[str] = (),
+    bounds: Sequence[BoundLine] = (),
+    note: str = "",
 ) -> str:
     """The page of a sweep, as HTML.
 
@@ -90,11 +92,13 @@ def render_sweep(
         notes: Sentences for the summary.
         goals: The figures that are risks, and those that are utilities.
         fences: The axes whose values are not compared.
+        bounds: Lines across the axes of risks.
+        note: A sentence above the chart of risk against utility.
     """
     page = sweep_page(rows, title, axes, figures)
     page = replace(page, summary=(*page.summary, *map(printable, notes)))
-    explorer = make_explorer(rows, name_axes([a for a in axes if a != SEED]), goals, fences)
-    return render_explorer("sweep.html", explorer, page=page, over=SEED)
+    explorer = make_explorer(rows, name_axes([a for a in axes if a != SEED]), goals, fences, bounds)
+    return render_explorer("sweep.html", explorer, page=page, over=SEED, note=note)
 
 
 def render_explorer(template: str, explorer: Explorer | None, **context: Any) -> str:

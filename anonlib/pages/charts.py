@@ -225,6 +225,8 @@ def lines(
                 ax.set_xticks(sorted(set(x_all)))
             elif max(x_all) <= 200 * min(x_all):  # powers of ten would give too few ticks
                 ax.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        elif len(set(x_all)) == 1:  # ticks around it would be of values that nothing has
+            ax.set_xticks(x_all[:1])
         ax.yaxis.set_major_locator(MaxNLocator(5))
         for axis in (ax.xaxis, ax.yaxis):
             axis.set_major_formatter(FuncFormatter(lambda x, _: number(float(f"{x:.6g}"))))

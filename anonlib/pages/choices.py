@@ -6,15 +6,13 @@ from typing import Protocol
 from anonlib.auditing.report import RISKS, THRESHOLD
 from anonlib.config.dump import make_tree
 from anonlib.config.excerpt import excerpt_config
-from anonlib.config.model import Config, Gate
-from anonlib.evaluation.class_gates import find_class_risk
+from anonlib.config.model import Config
 from anonlib.pages import render_explorer
 from anonlib.pages.charts import Table
 from anonlib.pages.explorer import BoundLine, Goal, make_explorer
-from anonlib.text import printable, spell_bound
+from anonlib.pages.gate_lines import REGULATORS, list_gate_lines, list_others
+from anonlib.text import printable
 
-#: Whose the threshold is, in the few letters that a chart has room for.
-REGULATORS = "EMA/Health Canada"
 GOALS = (
     Goal("risk", "risk", risk=True),
     *(Goal(name, label, risk=True) for name, label in RISKS.items() if name != "marketer"),
@@ -88,9 +86,7 @@ def render_suggestion(
         }
         for a in attempts
     ]
-    found = {gate: find_class_risk(gate, config) for gate in config.gates}
-    gates = {gate: "risk" if goal == "marketer" else goal for gate, goal in found.items()}
-    bounds = [*_list_bounds(gates)]
+    bounds = [*_list_bounds(config)]
     risk = Goal("risk", "1 / k" if config.unit else "mean chance to be found", risk=True)
     goals = (risk, *GOALS[1:])
     explorer = make_explorer(given, {"kernel": "kernel", "k": "k"}, goals, bounds=bounds)
@@ -105,7 +101,7 @@ def render_suggestion(
         f" {REGULATORS}: EMA Policy 0070 and Health Canada allow a chance of {THRESHOLD}; of a "
         "release for the public they ask that the largest chance is within it."
     )
-    if others := [gate.text for gate, goal in gates.items() if goal is None]:
+    if others := list_others(config):
         note += f" Not in the chart, since attempts are not measured by it: {', '.join(others)}."
     return render_explorer(
         "suggestion.html",
@@ -139,15 +135,10 @@ def _excerpt(config: Config) -> str:
     return excerpt_config(make_tree(config))
 
 
-def _list_bounds(gates: Mapping[Gate, str | None]) -> Iterator[BoundLine]:
+def _list_bounds(config: Config) -> Iterator[BoundLine]:
     """The lines of the gates, and that of the threshold. Where both are one, it is a gate's."""
-    for gate, goal in gates.items():
-        for value, sign in ((gate.at_most, "≤"), (gate.at_least, "≥")):
-            if goal is not None and value is not None:
-                whose = f", {REGULATORS}" if value == THRESHOLD and sign == "≤" else ""
-                yield BoundLine(
-                    goal, value, f"gate {sign} {spell_bound(value)}{whose}", sign == "≤"
-                )
+    gates = [*list_gate_lines(config, {"marketer": "risk"})]
+    yield from gates
     for goal in ("risk", "prosecutor_max"):
-        if not any(g == goal and gate.at_most == THRESHOLD for gate, g in gates.items()):
+        if not any(g.goal == goal and g.value == THRESHOLD and g.is_most for g in gates):
             yield BoundLine(goal, THRESHOLD, f"{THRESHOLD} {REGULATORS}")

@@ -14,7 +14,7 @@ from anonlib.pages.front import (
     judge_risks,
     judge_utilities,
 )
-from anonlib.pages.meanings import explain_figure, find_kind
+from anonlib.pages.meanings import RELATIVE, explain_figure, find_kind
 from anonlib.pages.release import describe_released, find_name
 from anonlib.pages.secrecy import find_k
 from anonlib.pages.specs import (
@@ -239,8 +239,7 @@ def _losses(this: Record, other: Record, *, comparable: bool) -> Iterator[_Row]:
     if any(lost):
         better = _better(lost, SUPPRESSED) if comparable else UNKNOWN
         yield _Row("losses", "rows suppressed", lost, SUPPRESSED, better)
-    # This one is a multiple of k.
-    relative = "average_class_size" if find_k(this) != find_k(other) else ""
+    relative = RELATIVE if find_k(this) != find_k(other) else ""
     for name in dict.fromkeys([*both[0], *both[1]]):
         values = both[0].get(name), both[1].get(name)
         meaning = explain_figure(f"loss.{name}")

@@ -37,12 +37,16 @@ class Goal:
         label: Its name in words.
         less: Whether less is better.
         risk: Whether it is a risk, else it is a utility.
+        judged: Whether settings are compared by it; else it is only told.
+        worst: Whether the largest of a setting's rows is taken, not their mean.
     """
 
     name: str
     label: str
     less: bool = True
     risk: bool = False
+    judged: bool = True
+    worst: bool = False
 
 
 @dataclass(frozen=True)
@@ -54,12 +58,14 @@ class BoundLine:
         value: The bound.
         label: A few words that stand beside the line.
         is_most: Whether it is the most that is allowed, else it is the least.
+        only: The key of an axis and a value: the bound is of settings that have it. None: of all.
     """
 
     goal: str
     value: float
     label: str
     is_most: bool = True
+    only: tuple[str, str] | None = None
 
 
 @dataclass(frozen=True)
@@ -67,11 +73,13 @@ class Dimension:
     """What was varied.
 
     Attributes:
+        key: Its key in rows.
         label: Its name in words.
         values: Its values as texts, in the order of the rows.
         fences: Whether settings that differ in it are not compared: another table, another learner.
     """
 
+    key: str
     label: str
     values: tuple[str, ...]
     fences: bool = False
@@ -85,19 +93,23 @@ class Setting:
         at: On each axis the place of its value.
         figures: For each goal the mean and the deviation; None where there is none.
         n: Rows without an error.
+        n_all: Rows. Where some failed, the figures are of the others, and it is not compared.
         sizes: Ranges of sizes of classes, and the share of rows in them.
         config: YAML.
         error: The error of the first row, if all rows have one.
         tag: Its label in the chart, such as `1 least loss`; empty for most settings.
+        part: What its figures are of, if not of a release by its config; empty for most settings.
     """
 
     at: tuple[int, ...]
     figures: tuple[tuple[float, float | None] | None, ...]
     n: int
+    n_all: int
     sizes: tuple[tuple[str, float], ...]
     config: str
     error: str
     tag: str
+    part: str
 
 
 @dataclass(frozen=True)
@@ -130,7 +142,7 @@ class Explorer:
             "colour": self.colour,
             "marks": self.marks,
             "bounds": [
-                [places[b.goal], b.value, printable(b.label), b.is_most]
+                [places[b.goal], b.value, printable(b.label), b.is_most, *self._find_place(b)]
                 for b in self.bounds
                 if b.goal in places
             ],
@@ -139,10 +151,12 @@ class Explorer:
                     "at": each.at,
                     "figures": [pair and [*map(_round, pair)] for pair in each.figures],
                     "n": each.n,
+                    "of": each.n_all,
                     "sizes": [(name, _round(share)) for name, share in each.sizes],
                     "yaml": _runs(each.config, known),
                     "error": each.error,
                     "tag": each.tag,
+                    "part": each.part,
                 }
                 for each in self.settings
             ],
@@ -151,11 +165,20 @@ class Explorer:
         text = json.dumps(told, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
         return Markup(text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e"))
 
+    def _find_place(self, bound: BoundLine) -> tuple[int, ...]:
+        """The place of the axis that a bound is of a value of, and that of the value; nothing if
+        it is of all settings."""
+        for i, axis in enumerate(self.axes):
+            if bound.only is not None and axis.key == bound.only[0]:
+                return i, axis.values.index(name_value(bound.only[1]))
+        return ()
+
     def charts(self) -> tuple[Chart, ...]:
         """The first risk against the first utility, for readers without scripts: a chart for all
         settings that are compared with each other. A line per value of the axis of colours."""
         place = [
-            next(i for i, g in enumerate(self.goals) if g.risk is risk) for risk in (True, False)
+            next(i for i, g in enumerate(self.goals) if g.risk is risk and g.judged)
+            for risk in (True, False)
         ]
         done = [each for each in self.settings if all(each.figures[i] for i in place)]
         fences = [i for i, axis in enumerate(self.axes) if axis.fences]
@@ -171,11 +194,15 @@ class Explorer:
     ) -> Chart:
         risk, utility = (self.goals[i] for i in place)
         points = [tuple((each.figures[i] or (0.0,))[0] for i in place) for each in group]
-        best = find_frontier(points, less=utility.less)
+        whole = [i for i, each in enumerate(group) if each.n == each.n_all]
+        found = find_frontier([points[i] for i in whole], less=utility.less)
+        best = [whole[i] for i in found]
         colours = [0 if self.colour < 0 else each.at[self.colour] for each in group]
         series = []
         for colour in dict.fromkeys(colours):
-            own = [p for p, c in zip(points, colours, strict=True) if c == colour]
+            own = [points[i] for i in whole if colours[i] == colour]
+            if not own:
+                continue
             x, y = zip(*(own[i] for i in find_frontier(own, less=utility.less)), strict=True)
             name = "frontier" if self.colour < 0 else self.axes[self.colour].values[colour]
             series.append(Line(name, x, y))
@@ -190,7 +217,9 @@ class Explorer:
         )
         title = ", ".join(self.axes[i].values[group[0].at[i]] for i in fences)
         title = title or f"{utility.label} against {risk.label}".capitalize()
-        across = [(b.value, b.label) for b in self.bounds if b.goal == risk.name]
+        mine = [b for b in self.bounds if b.goal == risk.name]
+        spots = [(b, self._find_place(b)) for b in mine]
+        across = [(b.value, b.label) for b, p in spots if not p or group[0].at[p[0]] == p[1]]
         tags = [(p[0], p[1], s.tag) for p, s in zip(points, group, strict=True) if s.tag]
         table = Table(title, heads, rows)
         return lines(title, series, table, risk.label, utility.label, across=across, tags=tags)
@@ -223,8 +252,9 @@ def make_explorer(
 
     Args:
         rows: One mapping per point: its keys are axes and names of goals, and optionally `sizes`
-            (by size of a class: the number of classes), `config` (YAML), `error` and `tag` (a
-            label in the chart; the page opens on the first one).
+            (by size of a class: the number of classes), `config` (YAML), `error`, `tag` (a label
+            in the chart; the page opens on the first one) and `part` (what its figures are of, if
+            not of a release by its config).
         axes: By key: its name in words. Rows that agree on all axes are one setting.
         goals: The figures.
         fences: The axes whose values are not compared.
@@ -240,11 +270,12 @@ def make_explorer(
         at = tuple(places[axis][write_canonical(row.get(axis))] for axis in chosen)
         groups.setdefault(at, []).append(row)
     there = [g for g in goals if any(isinstance(row.get(g.name), int | float) for row in rows)]
-    if len({goal.risk for goal in there}) < 2 or len(groups) < 2:
+    if len({goal.risk for goal in there if goal.judged}) < 2 or len(groups) < 2:
         return None
     there.sort(key=lambda goal: not goal.risk)
     shown = tuple(
-        Dimension(axes[axis], tuple(_name_values(values[axis])), axis in fences) for axis in chosen
+        Dimension(axis, axes[axis], tuple(_name_values(values[axis])), axis in fences)
+        for axis in chosen
     )
     return Explorer(
         shown,
@@ -285,20 +316,26 @@ def _setting(at: tuple[int, ...], rows: Sequence[Row], goals: Sequence[Goal]) ->
     return Setting(
         at,
         tuple(
-            _moments([v for row in good if (v := row.get(goal.name)) is not None]) for goal in goals
+            _moments([v for row in good if (v := row.get(goal.name)) is not None], worst=goal.worst)
+            for goal in goals
         ),
         len(good),
+        len(rows),
         tuple(_shares(sizes)),
         str(rows[0].get("config") or ""),
         "" if good else printable(str(rows[0].get("error"))),
         next((printable(str(row["tag"])) for row in rows if row.get("tag")), ""),
+        next((printable(str(row["part"])) for row in rows if row.get("part")), ""),
     )
 
 
-def _moments(values: Sequence[float]) -> tuple[float, float | None] | None:
+def _moments(values: Sequence[float], *, worst: bool) -> tuple[float, float | None] | None:
+    """The mean and the deviation, or the largest alone; None without a value."""
     values = [value for value in values if isfinite(value)]
     if not values:
         return None
+    if worst:
+        return max(values), None
     return fmean(values), stdev(values) if len(values) > 1 else None
 
 

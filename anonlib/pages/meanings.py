@@ -9,6 +9,9 @@ from anonlib.loss import Metric
 from anonlib.measure import Measure
 from anonlib.pages.specs import Record
 
+#: The loss that is a multiple of k: no better at one k than at another.
+RELATIVE = "average_class_size"
+
 
 def explain_figure(figure: str, *records: Record) -> str:
     """The meaning of MEASURE.FIGURE or loss.METRIC, with the worse direction; empty if unknown.

@@ -7,6 +7,7 @@ from itertools import groupby
 from statistics import fmean, stdev
 from typing import Any
 
+from anonlib.config.yaml import shorten_key
 from anonlib.measure import Cell
 from anonlib.pages.charts import Chart, Line, Table, bars, dots, lines
 from anonlib.pages.measures import MAX_CHARTS
@@ -58,7 +59,7 @@ def sweep_page(
         title=printable(title),
         summary=tuple(_summary(results, failures)),
         figures=tuple((spoken(f), _charts(results, f, plan)) for f in figures),
-        points=_points(results, point_axes, figures, plan.names),
+        points=_points(results, failures, point_axes, figures, plan.names),
         failures=_failures(failures, shown_axes, plan.names),
         constants=tuple(
             (printable(axis), name_value(_cell(rows[0].get(axis)))) for axis in constants
@@ -106,9 +107,9 @@ def _plan(rows: Sequence[Row], axes: Sequence[str]) -> _Plan:
 
 
 def name_axes(axes: Sequence[str]) -> dict[str, str]:
-    """The name of each axis on a page, in words: the last part of its dotted key; the whole key if
-    two are equal."""
-    last = {axis: axis.removesuffix(".type").rpartition(".")[2] for axis in axes}
+    """The name of each axis on a page, in words: the last part of its dotted key, with the one
+    before if it is a number; the whole key if two are equal."""
+    last = {axis: shorten_key(axis) for axis in axes}
     last |= {axis: "partitioner" for axis in axes if axis == "partition.steps"}
     same = Counter(last.values())
     return {axis: printable(name if same[name] == 1 else axis) for axis, name in last.items()}
@@ -177,18 +178,27 @@ def _marks(title: str, cells: Sequence[Key], by: str) -> Chart:
 
 
 def _points(
-    rows: Sequence[Row], axes: Sequence[str], figures: Sequence[str], names: Mapping[str, str]
+    rows: Sequence[Row],
+    failures: Sequence[Row],
+    axes: Sequence[str],
+    figures: Sequence[str],
+    names: Mapping[str, str],
 ) -> Table:
-    """A table of the means and deviations of all figures, a row per combination in `axes`."""
+    """A table of the means and deviations of all figures, a row per combination in `axes`. If
+    points failed, it tells how many of each row's."""
     lines = []
+    n_failed = {key: len(group) for key, group in _groups(failures, axes)}
     for key, group in _groups(rows, axes):
         texts = []
         for figure in figures:
             values = [row[figure] for row in group if row.get(figure) is not None]
             mean, spread, _ = _moments(group, figure) if values else (None, None, 0)
             texts.append(number(mean) + (f" ± {number(spread)}" if spread is not None else ""))
-        lines.append((*map(name_value, key), *texts))
-    heads = (*(names[axis] for axis in axes), *map(spoken, figures))
+        n = n_failed.get(key, 0)
+        told = [f"{n} of {n + len(group)}"] if failures else []
+        lines.append((*map(name_value, key), *told, *texts))
+    heads = (*(names[axis] for axis in axes), *(["failed"] if failures else []))
+    heads = (*heads, *map(spoken, figures))
     return Table("Means and deviations", heads, tuple(lines))
 
 

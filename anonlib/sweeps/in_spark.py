@@ -65,6 +65,8 @@ _SCHEMA = T.StructType(
         T.StructField("version", T.StringType(), nullable=False),
         T.StructField("at", T.TimestampType(), nullable=False),
         T.StructField("sizes", T.MapType(T.LongType(), T.LongType()), nullable=True),
+        T.StructField("n_tried", T.LongType(), nullable=True),
+        T.StructField("n_table", T.LongType(), nullable=True),
     ]
 )
 
@@ -348,6 +350,8 @@ def _row(item: _Item, tables: Sequence[bytes]) -> ResultRow:
         seed=item.point.seed,
         figures=result.figures or {},
         n_rows=result.n_rows,
+        n_tried=result.n_tried,
+        n_table=result.n_table,
         n_cells=result.n_cells,
         least_persons=result.least_persons,
         seconds=result.seconds,
@@ -363,12 +367,13 @@ def _results(table: PrivateTable) -> dict[str, ResultRow]:
         return {}
     with translate_errors(RESULTS):
         rows = there.orderBy("at").collect()
-    fields = [name for name in _SCHEMA.names if name not in ("version", "at", "sizes")]
+    # Earlier versions of anonlib have none of these.
+    later: dict[str, Any] = {"sizes": {}, "n_tried": 0, "n_table": 0}
+    fields = [name for name in _SCHEMA.names if name not in ("version", "at", *later)]
     return {
         row.key: ResultRow(
             **{name: row[name] for name in fields} | {"parameters": json.loads(row.parameters)},
-            # Results of earlier versions of anonlib have no sizes.
-            sizes=(row["sizes"] or {}) if "sizes" in there.columns else {},
+            **{n: (row[n] if n in there.columns else None) or none for n, none in later.items()},
         )
         for row in rows
     }

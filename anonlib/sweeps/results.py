@@ -14,21 +14,24 @@ from anonlib import registry
 from anonlib.auditing.report import RISKS, value_risk
 from anonlib.config.excerpt import excerpt_config
 from anonlib.config.overrides import put
-from anonlib.config.reading import copy_tree
-from anonlib.config.yaml import split_key
+from anonlib.config.reading import build_config, copy_tree
+from anonlib.config.yaml import shorten_key, split_key
+from anonlib.errors import ConfigError
 from anonlib.measure.scores import ERRORS, Scores
 from anonlib.sweeps.file import shorten
 from anonlib.sweeps.settings import Pick, Point, SweepFile, Trial
-from anonlib.text import count_noun, write_canonical
+from anonlib.text import count_noun, read_worse, write_canonical
 
 if TYPE_CHECKING:
-    from anonlib.pages.explorer import Goal
+    from anonlib.pages.explorer import BoundLine, Goal
 
 #: Figures of the summary if the sweep names none.
 SHOWN = ("accuracy", "f1", "f1_macro", "auc", "rmse", "raw_accuracy", "sse", "nllm")
 
-#: Figures of which more is better. Less is better of all others.
-MORE = ("accuracy", "f1", "f1_macro", "auc", "r2", "ari", "nmi", "precision")
+#: The measures whose figures have the names and the meanings of those of sweeps.
+_LIKE = ("loss", "learning", "clustering")
+#: Figures that measures name otherwise.
+_ALIASES = {"mean_error": "moments.mean", "variance_error": "moments.variance"}
 
 #: Beginnings of texts that spreadsheets take for formulas.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
@@ -50,6 +53,8 @@ class ResultRow:
         seconds: The duration of the point.
         error: The error, without raw values; None if the point succeeded.
         sizes: As in `anonlib.sweeps.trial.Result`.
+        n_tried: Rows that were to be released; 0 if that is not known.
+        n_table: Rows of the table that they are of; 0 if that is not known.
     """
 
     key: str
@@ -63,6 +68,8 @@ class ResultRow:
     seconds: float = 0.0
     error: str | None = None
     sizes: Mapping[int, int] = field(default_factory=dict)
+    n_tried: int = 0
+    n_table: int = 0
 
     @property
     def risks(self) -> dict[str, float]:
@@ -168,7 +175,8 @@ def notes(
         figures: The figures that the sweep file names.
         rows: The results so far.
     """
-    return (*_flattering(points), *_unknown(figures, rows))
+    points = [*points]
+    return (*_flattering(points), *_partial(points, rows), *_unknown(figures, rows))
 
 
 def _flattering(points: Iterable[Point]) -> tuple[str, ...]:
@@ -178,6 +186,19 @@ def _flattering(points: Iterable[Point]) -> tuple[str, ...]:
     )
     text += "(`split: after`)"
     return (f"In {', '.join(cases)}: {text}.",) if cases else ()
+
+
+def _partial(points: Sequence[Point], rows: Sequence[ResultRow]) -> Iterator[str]:
+    """Which figures are of a part of the rows, or of rows that were dealt out."""
+    for case in dict.fromkeys(row.case for row in rows):
+        known = [(r.n_tried, r.n_table) for r in rows if r.case == case and r.n_tried < r.n_table]
+        if known:
+            (low, n), (high, _) = min(known), max(known)
+            told = f"{low:,}" if low == high else f"{low:,} to {high:,}"
+            yield f"In {case}: figures are of {told} of {n:,} rows (`sample` or `learn`)."
+    dealt = dict.fromkeys(point.case for point in points if point.trial.controllers > 1)
+    if dealt:
+        yield f"In {', '.join(dealt)}: data controllers released their rows alone (`controllers`)."
 
 
 def _unknown(figures: Sequence[str], rows: Sequence[ResultRow]) -> tuple[str, ...]:
@@ -208,9 +229,13 @@ def _summary(rows: Sequence[ResultRow], file: SweepFile) -> Summary:
     good = [row for row in rows if row.error is None]
     there = dict.fromkeys(name for row in good for name in row.figures)
     figures = [name for name in file.figures or SHOWN if name in there]
+    every = _group_rows(rows, varying)
     lines = [
-        (*[names[key][_identify(group[0], key)] for key in varying], *_means(group, figures))
-        for group in _group_rows(good, varying).values()
+        (
+            *[names[key][_identify(group[0], key)] for key in varying],
+            *_means(group, figures, len(every[own])),
+        )
+        for own, group in _group_rows(good, varying).items()
     ]
     if file.pick is not None:
         lines += _pick_rows(good, {key: names[key] for key in varying}, figures, file.pick)
@@ -218,9 +243,13 @@ def _summary(rows: Sequence[ResultRow], file: SweepFile) -> Summary:
     return Summary(rows[0].case, heads, tuple(lines), len(rows) - len(good))
 
 
-def _means(group: Sequence[ResultRow], figures: Sequence[str]) -> list[str]:
-    """The number of seeds, then mean ± standard deviation of each figure."""
-    cells = [str(len({row.seed for row in group}))]
+def _means(group: Sequence[ResultRow], figures: Sequence[str], n_all: int = 0) -> list[str]:
+    """The number of seeds, then mean ± standard deviation of each figure.
+
+    n_all: All points of the group, with those that failed.
+    """
+    seeds = str(len({row.seed for row in group}))
+    cells = [f"{seeds}, {n_all - len(group)} failed" if n_all > len(group) else seeds]
     for name in figures:
         values = [v for row in group if (v := row.figures.get(name)) is not None]
         spread = f" ± {stdev(values):.3f}" if len(values) > 1 else ""
@@ -293,8 +322,9 @@ def _name_values(rows: Sequence[ResultRow], key: str) -> dict[str, str]:
 
 
 def _short_names(keys: Sequence[str]) -> list[str]:
-    """The last part of each key; the whole key if two are equal."""
-    last = [key.removesuffix(".type").split(".")[-1] for key in keys]
+    """The last part of each key, with the one before if it is a number; the whole key if two are
+    equal."""
+    last = [shorten_key(key) for key in keys]
     return [name if last.count(name) == 1 else key for name, key in zip(last, keys, strict=True)]
 
 
@@ -316,6 +346,7 @@ def page(result: SweepResult) -> str:
     keys = dict.fromkeys(key for row in result.rows for key in row.parameters)
     found = dict.fromkeys(name for row in result.rows for name in row.figures)
     axes = ("case", *keys, "seed")
+    bounds, others = _gates(result)
     figures = [name for name in result.file.figures or SHOWN if name in found]
     return render_sweep(
         [*_page_rows(result)],
@@ -323,7 +354,9 @@ def page(result: SweepResult) -> str:
         axes=axes,
         figures=figures,
         notes=result.notes,
-        goals=[*_goals(figures, found)],
+        goals=[*_goals(result.rows, figures, found)],
+        bounds=bounds,
+        note=others,
         fences=[
             axis for axis in axes if axis == "case" or split_key(axis)[0] in Trial.model_fields
         ],
@@ -332,43 +365,121 @@ def page(result: SweepResult) -> str:
 
 def _page_rows(result: SweepResult) -> Iterator[dict[str, Any]]:
     """The results as the page gets them. Points that differ in the seed only have one config."""
-    configs: dict[tuple[str, str], str] = {}
+    configs: dict[tuple[str, str], tuple[str, str]] = {}
+    alike: dict[tuple[str, str], list[ResultRow]] = {}
+    for row in result.rows:
+        alike.setdefault((row.case, parameters_text(row.parameters)), []).append(row)
     keys = dict.fromkeys(key for row in result.rows for key in row.parameters)
     names = {key: _name_values(result.rows, key) for key in keys}
     for row in result.rows:
         key = row.case, parameters_text(row.parameters)
         if key not in configs:
-            configs[key] = _config(row, result)
+            unlike = dict(_list_unlike(row, alike[key], result))
+            configs[key] = _config(row, result, unlike), _tell_part(unlike)
         given = row.parameters.items()
         named = {k: names[k][_identify(row, k)] for k, v in given if not _is_plain(v)}
-        yield {**row.flat(), **named, **row.risks, "sizes": row.sizes, "config": configs[key]}
+        config, part = configs[key]
+        told = {"sizes": row.sizes, "config": config, "part": part}
+        yield {**row.flat(), **named, **row.risks, **told}
 
 
-def _config(row: ResultRow, result: SweepResult) -> str:
-    """The config of a release by a point, as YAML; empty if the case is not known."""
+def _config(row: ResultRow, result: SweepResult, unlike: Mapping[str, str]) -> str:
+    """The config of a release by a point, as YAML; empty if the case is not known.
+
+    unlike: As `_list_unlike` gives it.
+    """
+    tree = _tree(row, result)
+    return excerpt_config(tree, unlike) if tree else ""
+
+
+def _tree(row: ResultRow, result: SweepResult) -> dict[str, Any]:
+    """The config of a release by a point, as a tree; empty if the case is not known."""
     if row.case not in result.bases:
-        return ""
+        return {}
     tree: dict[str, Any] = copy_tree(result.bases[row.case], "", [])
-    unlike = [f"attributes.{column}" for column in result.file.cases[row.case].derive]
-    if "release" not in tree:
-        tree["release"] = {"path": f"{result.out}/release"}
-        unlike.append("release.path")
+    tree.setdefault("release", {"path": f"{result.out}/release"})
     for key, value in row.parameters.items():
         if split_key(key)[0] not in Trial.model_fields:
             put(tree, key, value, key, [])
-    return excerpt_config(tree, unlike)
+    return tree
 
 
-def _goals(figures: Sequence[str], others: Iterable[str]) -> Iterator["Goal"]:
+def _list_unlike(
+    row: ResultRow, rows: Sequence[ResultRow], result: SweepResult
+) -> Iterator[tuple[str, str]]:
+    """The places of its config where a release would be another one than the points of a setting,
+    and why; an empty reason says that it is plain.
+
+    Args:
+        row: A point.
+        rows: The points of its setting, one for each seed.
+        result: The results.
+    """
+    if row.case not in result.bases:
+        return
+    for column in result.file.cases[row.case].derive:
+        yield f"attributes.{column}", ""
+    if "release" not in result.bases[row.case]:
+        yield "release.path", ""
+    parts = sorted((own.n_tried, own.n_table) for own in rows if own.n_tried < own.n_table)
+    if parts:
+        (low, n), (high, _) = parts[0], parts[-1]
+        told = f"{low:,}" if low == high else f"{low:,} to {high:,}"
+        yield "source", f"the figures are of {told} of {n:,} rows (sample or learn of the sweep)"
+    given = {**result.file.cases[row.case].set, **row.parameters}
+    if (count := given.get("controllers", result.file.controllers)) > 1:
+        yield "partition", f"rows were dealt out to {count} controllers (controllers of the sweep)"
+
+
+def _tell_part(unlike: Mapping[str, str]) -> str:
+    """What the figures of a setting are of, as a sentence; empty if of a release by its config."""
+    told = "; ".join(filter(None, unlike.values()))
+    return f"A release by this config has other figures: {told}." if told else ""
+
+
+def _gates(result: SweepResult) -> tuple[list["BoundLine"], str]:
+    """The gates of the cases as lines, and a sentence on those that are none."""
+    from anonlib.pages.gate_lines import list_gate_lines, list_others
+
+    lines: list[BoundLine] = []
+    others: list[str] = []
+    first = {row.case: row for row in reversed(result.rows)}
+    for case in dict.fromkeys(row.case for row in result.rows):
+        tree = _tree(first[case], result)
+        if not tree.get("gates"):
+            continue
+        try:
+            config = build_config(tree, None, [])
+        except ConfigError:
+            others.append(f"those of {case}, whose config is not valid with them")
+            continue
+        lines += list_gate_lines(config, only=("case", case))
+        others += list_others(config)
+    named = ", ".join(dict.fromkeys(others))
+    text = f"Gates that are not in the chart, since points are not measured by them: {named}."
+    return lines, text if others else ""
+
+
+def _goals(
+    rows: Sequence[ResultRow], figures: Sequence[str], others: Iterable[str]
+) -> Iterator["Goal"]:
     """What settings of a sweep are chosen by: risks, the figures that the page shows, and all other
-    figures of the releases."""
+    figures of the releases. Those that have no better direction are only told."""
     from anonlib.pages.explorer import Goal
+    from anonlib.pages.meanings import RELATIVE, explain_figure
 
     for name, label in RISKS.items():
-        yield Goal(name, label, risk=True)
+        yield Goal(name, label, risk=True, worst=name == "prosecutor_max")
+    models = {
+        write_canonical([(k, row.value(k)) for k in row.parameters if split_key(k)[0] == "privacy"])
+        for row in rows
+    }
     for name in dict.fromkeys([*figures, *others]):
         if not name.startswith(("raw_", "baseline_", "cv_")):
-            yield Goal(name, name.replace("_", " "), less=name not in MORE)
+            keys = [_ALIASES.get(name, ""), *(f"{family}.{name}" for family in _LIKE)]
+            worse = read_worse(next(filter(None, map(explain_figure, keys)), ""))
+            judged = bool(worse) and (name != RELATIVE or len(models) == 1)
+            yield Goal(name, name.replace("_", " "), less=worse != "less", judged=judged)
 
 
 def as_csv(result: SweepResult) -> str:

@@ -38,6 +38,8 @@ class Result:
 
     Attributes:
         n_rows: Released rows.
+        n_tried: Rows that were to be released.
+        n_table: Rows of the table that they are of.
         n_cells: Cells.
         least_persons: Persons of the smallest class.
         figures: By name: a loss or a score; None if it is not defined. None after an error.
@@ -48,6 +50,8 @@ class Result:
     """
 
     n_rows: int = 0
+    n_tried: int = 0
+    n_table: int = 0
     n_cells: int = 0
     least_persons: int = 0
     figures: dict[str, float | None] | None = None
@@ -80,6 +84,8 @@ def try_point(
         return Result(error=f"failed with {type(error).__name__}", seconds=perf_counter() - start)
     return Result(
         n_rows=len(release.rows),
+        n_tried=release.n_tried,
+        n_table=table.num_rows,
         n_cells=release.n_cells,
         least_persons=release.least_persons,
         figures={**release.losses, **scores},

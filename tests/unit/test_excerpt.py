@@ -107,7 +107,7 @@ def test_a_policy_of_anonlib_is_its_name() -> None:
 
 
 def test_no_place_ends_its_comment() -> None:
-    text = excerpt_config(CONFIG, ["attributes.a\nrelease: {path: x}"])
+    text = excerpt_config(CONFIG, {"attributes.a\nrelease: {path: x}": "it is derived"})
     assert yaml.safe_load(text)["release"] == CONFIG["release"]
     assert text.count("#") == 1
 

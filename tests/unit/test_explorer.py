@@ -8,15 +8,17 @@ from functools import cache
 from hashlib import sha256
 from html.parser import HTMLParser
 from itertools import chain
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 import yaml
 
 import anonlib
+from anonlib import registry
 from anonlib.config.model import Config
 from anonlib.in_hand.suggestion import Attempt, Choice
+from anonlib.loss.ncp import Ncp
 from anonlib.pages import render_sweep
 from anonlib.pages.choices import render_suggestion
 from anonlib.pages.explorer import Goal, find_frontier, make_explorer
@@ -173,6 +175,106 @@ def test_a_config_without_a_release_and_with_other_columns_is_to_be_reviewed() -
     data = data_of(page(replace(result, bases={"people": base}, file=file)))
     config = anonlib.parse(yaml.safe_load(config_of(data, 0)))
     assert config.review == ("attributes.age", "release.path")
+
+
+def test_what_the_figures_are_of_is_told_where_it_is_a_part() -> None:
+    """A release by such a config is of all rows, and of one controller."""
+    result = swept()
+    rows = [replace(row, n_tried=500 + row.seed, n_table=2000) for row in result.rows]
+    file = result.file.model_copy(update={"controllers": 3})
+    text = page(replace(result, rows=tuple(rows), file=file))
+    data = data_of(text)
+    told = data["settings"][0]["part"]
+    assert told == (
+        "A release by this config has other figures: the figures are of 500 to 501 of 2,000 rows "
+        "(sample or learn of the sweep); rows were dealt out to 3 controllers (controllers of the "
+        "sweep)."
+    )
+    written = config_of(data, 0)
+    assert 'look at it: "source"; the figures are of 500 to 501 of 2,000 rows' in written
+    assert 'look at it: "partition"; rows were dealt out to 3 controllers' in written
+    assert anonlib.parse(yaml.safe_load(written)).review == ("source", "partition")
+    assert {setting["part"] for setting in data_of(usual())["settings"]} == {""}
+
+
+def test_a_setting_some_of_whose_seeds_failed_is_not_compared() -> None:
+    result = swept(ks=(5, 10))
+    best = {KERNEL: "mdav", K: 10, "seed": 1}
+    rows = [
+        replace(row, figures={}, sizes={}, error="E", least_persons=0)
+        if {**row.parameters, "seed": row.seed}.items() >= best.items()
+        else row
+        for row in result.rows
+    ]
+    text = page(replace(result, rows=tuple(rows)))
+    broken = [(s["n"], s["of"]) for s in data_of(text)["settings"] if s["n"] < s["of"]]
+    assert broken == [(1, 2), (1, 2), (1, 2)]  # two partitioners, and the last point
+    still = text.split('<div id="explore-still">', 1)[1].split('<div id="explore-live"', 1)[0]
+    assert re.findall(r"<td[^>]*>mdav</td>.*?>(yes|no)<", still, re.DOTALL) == [
+        *("yes", "no", "no", "no")
+    ]
+    points = text.split('id="points"', 1)[1]
+    assert ">failed</th>" in points
+    assert points.count(">1 of 2</td>") == 3
+
+
+def test_gates_of_a_case_are_lines_of_its_own() -> None:
+    gates = [
+        gate("reidentification.marketer", at_most=0.07),
+        gate("reidentification.prosecutor_at_risk", at_most=0.2),
+        gate("disclosure.gain", at_most=0.3),
+    ]
+    config = {"evaluate": {"measures": ["reidentification", "disclosure"]}, "gates": gates}
+    text = page(swept(**config))
+    assert data_of(text)["bounds"] == [[1, 0.07, "gate ≤ 0.07", True], [2, 0.2, "gate ≤ 0.2", True]]
+    assert "points are not measured by them: disclosure.gain at most 0.3." in text
+    two = swept(cases=("people", "others"), seeds=1, **config)
+    bases = {**two.bases, "people": CONFIG}
+    data = data_of(page(replace(two, bases=bases)))
+    assert data["axes"][0][:2] == ["case", ["people", "others"]]
+    assert data["bounds"][0] == [1, 0.07, "gate ≤ 0.07", True, 0, 1]
+
+
+def test_figures_are_judged_by_their_meanings(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Kept(Ncp):
+        meaning: ClassVar[str] = "share that is kept; 0 to 1, less is worse"
+
+    class Silent(Ncp):
+        meaning: ClassVar[str] = "a number"
+
+    own = registry.plugins
+    added = {"kept": Kept, "silent": Silent}
+    known = lambda family: {**own(family), **(added if family == "metric" else {})}
+    monkeypatch.setattr(registry, "plugins", known)
+    names = ["kept", "silent", "mean_error", "rmse", "r2", "nmi", "precision", "average_class_size"]
+    result = swept()
+    rows = [replace(row, figures=dict.fromkeys(names, 0.5)) for row in result.rows[:-1]]
+    text = page(replace(result, rows=tuple(rows)))
+    less = {label: less for label, less, risk in data_of(text)["goals"] if not risk}
+    assert less == {
+        "kept": False,
+        "silent": True,
+        "mean error": True,
+        "rmse": True,
+        "r2": False,
+        "nmi": False,
+        "precision": False,
+        "average class size": True,
+    }
+    utilities = text.split('<select id="explore-utility"')[1].split("</select>")[0]
+    offered = re.findall(r"<option[^>]*>([^<]*)<", utilities)
+    # One has no direction, the other is a multiple of k.
+    assert {*less} - {*offered} == {"silent", "average class size"}
+    same = [row for row in rows if row.parameters[K] == 5]
+    assert ">average class size</option>" in page(replace(result, rows=tuple(same)))
+
+
+def test_the_largest_chance_is_that_of_all_seeds() -> None:
+    result = swept(ks=(5, 10))
+    rows = [replace(row, sizes={row.seed + 2: 9, 50: 1}) for row in result.rows[:-1]]
+    data = data_of(page(replace(result, rows=tuple(rows))))
+    assert data["settings"][0]["figures"][0] == [0.5, None]
+    assert data["settings"][0]["figures"][1][1] is not None
 
 
 def test_no_text_ends_its_element() -> None:

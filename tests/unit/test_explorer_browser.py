@@ -148,6 +148,20 @@ def test_a_setting_that_failed_says_why(browser: Any, tmp_path: Path) -> None:
     visit.close()
 
 
+def test_seeds_that_failed_are_said_and_keep_a_setting_off_the_frontier(
+    browser: Any, file: Path
+) -> None:
+    visit = Visit(browser, file, 1280)
+    for axis, value in (("partitioner", "kmeans"), ("kernel", "vmdav"), ("k", "50")):
+        visit.page.select_option(f"select[name={axis}]", label=value)
+    assert "Of 1 of 2 seeds, 1 failed: not compared with others." in visit.text("explore-said")
+    assert "frontier" not in visit.text("explore-said")
+    bars = "[...document.querySelectorAll('#explore-sizes i')].map((e) => e.style.width)"
+    widths = [float(width.removesuffix("%")) for width in visit.page.evaluate(bars)]
+    assert sum(widths) == pytest.approx(100, abs=0.1)  # the track is all rows
+    visit.close()
+
+
 def test_tables_are_not_compared_with_each_other(browser: Any, tmp_path: Path) -> None:
     path = tmp_path / "two.html"
     path.write_text(page_of(swept(cases=("people", "</script>"), seeds=1)), "utf-8")
@@ -262,6 +276,10 @@ APART = """(() => {
   const over = ([e, a], [f, b]) => e !== f && a.left < b.right - 1 && b.left < a.right - 1
     && a.top < b.bottom - 1 && b.top < a.bottom - 1;
   const labels = all("#explore-plot .aside"), points = all("#explore-plot .point");
+  const bounds = all("#explore-plot .bound");
+  const across = ([e, a], [, b]) => !e.hasAttribute("transform") && a.left + 1 < b.left
+    && b.right < a.right - 1;
   return labels.filter((each) => labels.some((other) => over(each, other))
+    || bounds.some((bound) => across(each, bound))
     || (each[0].hasAttribute("transform") && points.some((point) => over(each, point))))
     .map(([e]) => e.textContent); })()"""

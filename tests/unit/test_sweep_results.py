@@ -10,6 +10,7 @@ from markupsafe import escape
 from rich.console import Console
 
 from anonlib.cli.show.sweep_table import print_sweep
+from anonlib.pages.sweep import name_axes
 from anonlib.sweeps.results import (
     ResultRow,
     SweepResult,
@@ -51,6 +52,32 @@ def test_means_and_spreads_over_seeds() -> None:
         ("5", "2", "0.800 ± 0.141", "0.500 ± 0.000"),
         ("50", "1", "0.500", "0.500"),
     )
+
+
+def test_seeds_that_failed_are_told() -> None:
+    rows = [row(0, 0.7), row(1, 0.9), row(2, None, error="E"), row(0, 0.5, parameters={K: 50})]
+    [found] = summaries(result(*rows))
+    assert [line[:2] for line in found.rows] == [("5", "2, 1 failed"), ("50", "1")]
+
+
+def test_a_number_is_no_name_of_a_key() -> None:
+    models = [{"type": "l_diversity", "l": n} for n in (2, 3)]
+    rows = [row(0, 0.7, parameters={"privacy.models.2": each}) for each in models]
+    [found] = summaries(result(*rows))
+    assert found.heads[0] == "models.2"
+    assert name_axes(["privacy.models.2", "privacy.models.0.k", "kernel.type"]) == {
+        "privacy.models.2": "models.2",
+        "privacy.models.0.k": "k",
+        "kernel.type": "kernel",
+    }
+
+
+def test_notes_say_what_figures_are_of() -> None:
+    rows = [row(i, 0.7, n_tried=400 + i, n_table=2000) for i in range(2)]
+    (told,) = notes((), (), rows)
+    assert told == "In adult: figures are of 400 to 401 of 2,000 rows (`sample` or `learn`)."
+    (dealt,) = notes([point(controllers=3)], (), [row(0, 0.7, n_tried=9, n_table=9)])
+    assert dealt == "In people: data controllers released their rows alone (`controllers`)."
 
 
 @pytest.mark.parametrize(

@@ -21,11 +21,12 @@
     data.axes.every(([, , fences], i) => !fences || each.at[i] === chosen.at[i])
     && mean(each, +risk.value) !== null && mean(each, +utility.value) !== null);
 
-  // Those that no other is better than, by risk; of equal ones, all.
+  // Those that no other is better than, by risk; of equal ones, all. Where a seed failed, the figures
+  // of the others are not those of the setting.
   const frontier = (settings) => {
     const x = +risk.value, y = +utility.value, sign = data.goals[y][1] ? 1 : -1;
     const best = [];
-    for (const each of [...settings].sort((a, b) =>
+    for (const each of settings.filter((own) => own.n === own.of).sort((a, b) =>
       mean(a, x) - mean(b, x) || sign * (mean(a, y) - mean(b, y)))) {
       const last = best[best.length - 1];
       const gain = last && sign * (mean(last, y) - mean(each, y));
@@ -52,6 +53,7 @@
       }
     } else {
       const spread = high - low || Math.abs(high) || 1;
+      if (low === high) return [() => (from + to) / 2, [low]];
       low -= spread * 0.06;
       high += spread * 0.06;
       const raw = (high - low) / 4, power = 10 ** Math.floor(Math.log10(raw));
@@ -64,20 +66,23 @@
     return [place, ticks.filter(inside)];
   };
 
-  // The bounds on a figure: their value, label, and whether they are the most that is allowed.
-  const boundsOf = (goal) => data.bounds.filter(([i]) => i === goal).map(([, ...bound]) => bound);
+  // The bounds on a figure of settings like the chosen one: their value, label, and whether they are
+  // the most that is allowed.
+  const boundsOf = (goal) => data.bounds.filter(([i, , , , axis, at]) =>
+    i === goal && (axis === undefined || chosen.at[axis] === at)).map(([, ...bound]) => bound);
 
   // About the width of a label's letter. Boxes are [left, right, top, bottom].
   const LETTER = 5.8;
   const apart = (box, other) => box[0] > other[1] || box[1] < other[0] || box[2] >= other[3] || box[3] <= other[2];
 
   // Lines of bounds, each with a label along it where no point and no other label is, if there is
-  // such a place. Returns the boxes of the labels.
+  // such a place. Returns the boxes of the labels and of the lines.
   const drawBounds = (bounds, px, points) => {
-    const boxes = [];
+    const boxes = [], lines = [];
     for (const [value, label] of [...bounds].sort((a, b) => a[0] - b[0])) {
       const x = px(value), long = LETTER * label.length;
       draw("line", { x1: x, x2: x, y1: TOP - 8, y2: BOTTOM, class: "bound" });
+      lines.push([x - 2, x + 2, TOP - 8, BOTTOM]);
       const spots = [TOP - 6, BOTTOM - 4 - long, (TOP + BOTTOM - long) / 2]
         .flatMap((top) => [[x - 4, top], [x + 11, top]]).filter(([at]) => at - 11 >= LEFT);
       const box = ([at, top]) => [at - 11, at + 3, top, top + long];
@@ -85,7 +90,7 @@
       boxes.push(box(spot));
       draw("text", { x: spot[0], y: spot[1], class: "aside end", transform: `rotate(-90 ${spot[0]} ${spot[1]})` }, label);
     }
-    return boxes;
+    return [...boxes, ...lines];
   };
 
   // Labels of the named settings, each where no other label is: `taken` are the boxes of those there.
@@ -149,10 +154,10 @@
     return row;
   }));
 
-  const share = (row, part, most) => {
+  const share = (row, part) => {
     const box = document.createElement("span"), bar = document.createElement("i");
     box.className = "share";
-    bar.style.width = `${100 * part / most}%`;
+    bar.style.width = `${100 * part}%`;
     box.append(bar);
     cell(row, "td", "").append(box);
   };
@@ -171,20 +176,23 @@
     one("explore-name").textContent = name(chosen) + (chosen.tag ? ` (${chosen.tag})` : "");
     // Of each risk: who reads of one bound takes it for that of all.
     const held = data.goals.flatMap(([label], i) => (chosen.figures[i] ? boundsOf(i) : []).map(([value, bound, most]) =>
-      ` ${label[0].toUpperCase()}${label.slice(1)}: ${(mean(chosen, i) <= value) === most ? "within" : "outside"} ${bound}.`));
+      ` ${label[0].toUpperCase()}${label.slice(1)}: ${(most ? mean(chosen, i) <= value : mean(chosen, i) >= value) ? "within" : "outside"} ${bound}.`));
     one("explore-said").textContent = chosen.error ? `It failed: ${chosen.error}`
-      : `${told.join(", ")}. ${place >= 0 ? "On the frontier: no other setting is better in both."
+      : `${told.join(", ")}. ${chosen.n < chosen.of
+        ? `Of ${chosen.n} of ${chosen.of} seeds, ${chosen.of - chosen.n} failed: not compared with others.`
+        : place >= 0 ? "On the frontier: no other setting is better in both."
         : "Not on the frontier: another setting is better in one, and no worse in the other."}${held.join("")}`;
+    one("explore-part").textContent = chosen.part;
+    one("explore-part").hidden = !chosen.part;
     fill(one("explore-figures"), data.goals.map(([label], i) => (row) => {
       const [value, spread] = chosen.figures[i] || [null, null];
       cell(row, "th", label);
       cell(row, "td", value === null ? "–" : number(value) + (spread === null ? "" : ` ± ${number(spread, 2)}`), "number");
     }));
-    const most = Math.max(...chosen.sizes.map(([, part]) => part));
     one("explore-classes").hidden = !chosen.sizes.length;
     fill(one("explore-sizes"), chosen.sizes.map(([range, part]) => (row) => {
       cell(row, "th", range);
-      share(row, part, most);
+      share(row, part);
       cell(row, "td", `${number(+(100 * part).toPrecision(3))} %`, "number");
     }));
     one("explore-yaml").textContent = chosen.yaml
