@@ -122,6 +122,12 @@ SHOWS: list[tuple[str, Any, dict[str, Any], str]] = [
         "its values look like e-mail addresses",
     ),
     (
+        "reached by mail in bytes",
+        lambda t: [f"p{i * 7 % 300}@example.com".encode() for i in range(N)],
+        {"role": "insensitive"},
+        "its texts look like e-mail addresses",
+    ),
+    (
         "reached by phone",
         lambda t: [f"+49 89 12345{i % 3}" for i in range(N)],
         {"role": "insensitive"},
@@ -203,6 +209,11 @@ MADE: list[tuple[str, Any]] = [
 
 
 HARMLESS: list[tuple[str, Any, dict[str, Any]]] = [
+    (
+        "bytes that are no texts",
+        lambda t: [bytes([255, i % 7]) for i in range(N)],
+        {"role": "insensitive"},
+    ),
     ("a boolean", lambda t: ~t["flag"], SENSITIVE),
     ("few values", lambda t: t.index % 15, SENSITIVE),
     ("ages", lambda t: np.random.default_rng(0).integers(0, 110, N), SENSITIVE),

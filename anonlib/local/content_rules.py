@@ -161,8 +161,8 @@ class ContentCounter(ABC):
 
     @abstractmethod
     def list_texts(self, column: Column) -> list[str]:
-        """Some distinct values of a column of texts or numbers, as texts, as
-        `anonlib.config.direct.list_texts` does."""
+        """Some distinct values of a column of texts, bytes or numbers, as texts, as
+        `list_source_texts` does."""
 
     @abstractmethod
     def count_alone(self, column: Column) -> tuple[int, int]:
@@ -279,10 +279,11 @@ def by_chance(numbers: Floats, others: Floats) -> float:
 def _find_kinds(
     columns: list[Column], sketches: Mapping[str, Sketch], counter: ContentCounter
 ) -> dict[str, str]:
-    """By name of a column that is released with values of the source: what these look like."""
+    """By name of a column that is released with values of the source, where bytes are read as
+    texts: what these look like."""
     kinds = {}
     for c in columns:
-        own, is_text = sketches[c.id], pa.types.is_string(c.type)
+        own, is_text = sketches[c.id], pa.types.is_string(c.type) or pa.types.is_binary(c.type)
         if _hides_values(c) or not (is_text or _has_long_numbers(c.type, own)):
             continue
         kind = main_kind(count_kinds(counter.list_texts(c)), is_number=not is_text)

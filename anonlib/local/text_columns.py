@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from anonlib.arrays import MISSING, Floats, Ints
+from anonlib.config.direct import MOST_TEXTS, list_texts
 from anonlib.local.content_rules import WHOLE_NUMBER
 from anonlib.local.readings import list_readings, read_whole
 from anonlib.text import fold_text
@@ -170,6 +171,12 @@ def _as_plain_integers(texts: pa.Array) -> pa.Array:
     numbers = pc.replace_substring_regex(texts.filter(whole), r"^(?:\+|(-))?0*([0-9]+)$", r"\1\2")
     numbers = pc.if_else(pc.equal(numbers, "-0"), "0", numbers)
     return pc.replace_with_mask(texts, whole, numbers)
+
+
+def list_source_texts(values: pa.Array | pa.ChunkedArray) -> list[str]:
+    """Some distinct texts of a column, as `list_texts`; bytes are read as texts."""
+    distinct = pc.unique(values).slice(0, MOST_TEXTS + 1)
+    return list_texts(_decode(distinct) if pa.types.is_binary(distinct.type) else distinct)
 
 
 def as_raw(values: pa.Array) -> pa.Array:

@@ -19,11 +19,11 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from anonlib.arrays import MISSING, Floats, Ints
-from anonlib.config.direct import MOST_TEXTS, list_texts
+from anonlib.config.direct import MOST_TEXTS
 from anonlib.errors import run_sanitized
 from anonlib.local.content_rules import ContentCounter, Sketch, bound_hashes, list_compared
 from anonlib.local.forms import choose_rows, is_form_of
-from anonlib.local.text_columns import TextColumn, to_text_columns
+from anonlib.local.text_columns import TextColumn, list_source_texts, to_text_columns
 from anonlib.local.value_parts import count_parts
 from anonlib.source import Source
 from anonlib.spark.values import arrow_type, spark_schema
@@ -312,10 +312,10 @@ class SourceCounter(ContentCounter):
     def list_texts(self, column: Column) -> list[str]:
         """It needs a pass for a column that the sample lacks."""
         if column.id in self.sample.column_names:
-            return list_texts(self.sample.column(column.id))
+            return list_source_texts(self.sample.column(column.id))
         values = self._select([column.id]).na.drop().distinct()
         first = values.orderBy(F.xxhash64(column.id), column.id).limit(MOST_TEXTS)
-        return list_texts(first.toArrow().column(column.id))
+        return list_source_texts(first.toArrow().column(column.id))
 
     def count_alone(self, column: Column) -> tuple[int, int]:
         unit = [self.source.columns[id] for id in self.source.schema.unit]
