@@ -33,7 +33,7 @@ from anonlib.run.backlog import can_wait
 from anonlib.run.block_plan import refuse_inexact
 from anonlib.run.check import resolve_check
 from anonlib.run.completion import complete_last, is_owed
-from anonlib.run.controller_plan import list_controllers
+from anonlib.run.controller_plan import list_controllers, name_as_rows
 from anonlib.run.endings import finish, require_own_record, tell_published, waits
 from anonlib.run.evaluate import evaluate_published
 from anonlib.run.figure_table import table_of_figures
@@ -405,7 +405,7 @@ def check(config: GivenConfig, progress: Progress | None = None) -> CheckResult:
         source = open_source(spark, config)
         with closing(source):
             scan = _scan(source, config)
-            if (step := config.partition.controller) is not None:
+            if (step := name_as_rows(config, source.schema).controller) is not None:
                 list_controllers(source.rows(), source.schema, step)
             obstacles = tuple(find_obstacles(spark, config, source))
     return resolve_check(config, source.schema, scan, obstacles, source.notes)

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from anonlib.arrays import Floats, Ints
-from anonlib.config.model import Attribute
+from anonlib.config.model import Attribute, PartitionSection
 from anonlib.config.resolve import bind_models, with_ids
 from anonlib.errors import ConfigError, Problem
 from anonlib.local.leaf_counts import count_in_memory
@@ -17,7 +17,30 @@ from anonlib.partition.settlement import Controllers, merge_controllers, suppres
 from anonlib.privacy import PrivacyModel, build_models
 from anonlib.table.encoding import Encoding, Values
 from anonlib.table.schema import Schema
+from anonlib.text import identify
 from anonlib.worker.task import Task
+
+
+def identify_names(
+    partition: PartitionSection, schema: Schema, *, folded: bool
+) -> PartitionSection:
+    """The section with the names of controllers with models of their own as the column has them:
+    as identities of persons, if the column identifies persons, too. Models of names that are one
+    identity are joined.
+
+    folded: Whether texts of the column that differ only in case are one person.
+    """
+    step = partition.controller
+    persons = {column.id for column in schema.identifying if pa.types.is_string(column.type)}
+    if step is None or schema.controller not in persons:
+        return partition
+    models: dict[str, tuple[PrivacyModel, ...]] = {}
+    for name, its in step.models.items():
+        known = identify(name, folded=folded)
+        models[known] = (*models.get(known, ()), *its)
+    named = step.model_copy(update={"models": models})
+    steps = tuple(named if each is step else each for each in partition.steps)
+    return partition.model_copy(update={"steps": steps})
 
 
 def make_controllers(

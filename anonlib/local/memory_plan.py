@@ -12,6 +12,7 @@ from anonlib.config.model import Config
 from anonlib.local.controllers import (
     find_controller_centers,
     find_controllers,
+    identify_names,
     settle_controllers,
     take_controllers,
 )
@@ -170,8 +171,9 @@ def _find_controllers(
         root: int64[n] or None. The controller of each row in the order of the table, where no
             column tells it.
     """
-    step, n = config.partition.controller, rows.num_rows
-    centers = None
+    n, centers = rows.num_rows, None
+    named = identify_names(config.partition, schema, folded=config.person.fold_case)
+    step = named.controller
     if root is not None:
         root = root[rows.column(PLACE).to_numpy()]
         controllers = take_controllers(root, build_models(task.models), task.values)

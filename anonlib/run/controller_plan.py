@@ -6,9 +6,13 @@ import numpy as np
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 
-from anonlib.config.model import Attribute, PartitionSection
+from anonlib.config.model import Attribute, Config, PartitionSection
 from anonlib.errors import ConfigError
-from anonlib.local.controllers import find_controller_centers, make_controllers
+from anonlib.local.controllers import (
+    find_controller_centers,
+    identify_names,
+    make_controllers,
+)
 from anonlib.local.refusals import MAX_CONTROLLERS, refuse_absent, refuse_controllers
 from anonlib.partition.controller import Controller
 from anonlib.partition.repair import BlockCounts
@@ -16,10 +20,19 @@ from anonlib.partition.settlement import Controllers, merge_controllers, suppres
 from anonlib.privacy import PrivacyModel, build_models
 from anonlib.run.leaves import count_leaves, exact_values
 from anonlib.run.scan import Scan
+from anonlib.source.identity import is_folded
 from anonlib.spark.constants import at, look_up
 from anonlib.table.columns import CONTROLLER, CONTROLLER_HASH
 from anonlib.table.schema import Schema
 from anonlib.worker.task import Task
+
+
+def name_as_rows(config: Config, schema: Schema) -> PartitionSection:
+    """The section `partition`, with the names of controllers as rows have them."""
+    folded = schema.controller is not None and is_folded(
+        schema.by_id(schema.controller).source_type, config.person.fold_case
+    )
+    return identify_names(config.partition, schema, folded=folded)
 
 
 def number_rows(schema: Schema, controllers: Controllers) -> Column:

@@ -17,6 +17,7 @@ from anonlib.kernels.discriminant import class_moments
 from anonlib.local.table_digest import Digest
 from anonlib.progress import Progress
 from anonlib.run.block_plan import plan_blocks
+from anonlib.run.controller_plan import name_as_rows
 from anonlib.run.data_files import DataFiles, count_files, order_in_files, write_files
 from anonlib.run.plan import Plan
 from anonlib.run.scan import Scan
@@ -137,7 +138,8 @@ def _plan(
     rows: DataFrame, schema: Schema, scan: Scan, config: Config, task: Task, *, count: bool
 ) -> Plan:
     """The plan of a source. count: As for `plan_blocks`."""
-    partition, allowed = config.partition, config.privacy.may_suppress(scan.n_rows)
+    partition = name_as_rows(config, schema)
+    allowed = config.privacy.may_suppress(scan.n_rows)
     if partition.by_tuples:
         return plan_tuples(rows, schema, scan, partition, allowed, task)
     attributes = config.attributes

@@ -122,6 +122,23 @@ def test_a_controller_with_models_of_its_own(spark: SparkSession, tmp_path: Path
         anonlib.release(anonlib.parse(absent), dataframe=frame)
 
 
+def test_names_of_controllers_are_compared_as_the_persons_of_the_unit_are(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    own = {" H1": [{"type": "k_anonymity", "k": 40}]}
+    given = settings(tmp_path, partition=controller(models=own), unit=["hospital", "person"])
+    del given["one_row_per_person"]
+    frame = patients(spark, small=100)
+    with pytest.raises(ConfigError, match="1 of the 1 controllers named are not in column"):
+        anonlib.release(anonlib.parse(given), dataframe=frame)
+    given["person"] = {"fold_case": True}
+    audit = anonlib.release(anonlib.parse(given), dataframe=frame).audit
+    assert audit is not None
+    assert "1 controller with its own models: k_anonymity k=40" in [
+        verdict.model for verdict in audit.verdicts
+    ]
+
+
 def test_suppressed_controllers_leave_the_reference(spark: SparkSession, tmp_path: Path) -> None:
     """A controller with a diagnosis of its own can't hold t-closeness; without it the others do,
     measured against themselves."""

@@ -113,6 +113,35 @@ def test_the_costliest_cells_are_left_out_besides() -> None:
     assert 3 < lost <= 30
 
 
+def test_names_are_compared_as_the_persons_of_the_unit_are() -> None:
+    """A column of the unit has identities: without blanks around them, and in one case."""
+    data = people()
+    data["hospital"] = data["hospital"].replace({"south": " South", "north": "North"})
+    chosen = config(0.05, models={}) | {"unit": ["hospital", "person"]}
+    del chosen["one_row_per_person"]
+    for folded in (True, False):
+        chosen["person"] = {"fold_case": folded}
+        for name in ("South", " South "):
+            models = {name: [{"type": "k_anonymity", "k": 21}], "North": []}
+            chosen["partition"]["steps"][0]["models"] = models
+            found = anonlib.anonymize(data, chosen)
+            assert "1 controller with its own models: k_anonymity k=21" in labels(found)
+        chosen["partition"]["steps"][0]["models"] = {
+            "south": [{"type": "k_anonymity", "k": 21}],
+            "SOUTH": [{"type": "l_diversity", "l": 3}],
+        }
+        if folded:  # both of them hold for it
+            found = anonlib.anonymize(data, chosen)
+            own = [each for each in labels(found) if each.startswith("1 controller with its own")]
+            assert [each.partition(": ")[2].split()[0] for each in own][-2:] == [
+                "k_anonymity",
+                "l_diversity",
+            ]
+        else:
+            with pytest.raises(ConfigError, match="2 of the 2 controllers named are not in"):
+                anonlib.anonymize(data, chosen)
+
+
 class TestRefusals:
     def test_more_rows_than_may_be_left_out(self) -> None:
         with pytest.raises(InfeasibleError, match="1 of 5 controllers, with 3 of 600 rows"):
