@@ -34,6 +34,7 @@ from anonlib.evaluation import require_gates_of_releases
 from anonlib.evaluation.published_spec import explain_audit, make_auditable_spec
 from anonlib.in_hand.proof import audit_release, require_harmless
 from anonlib.in_hand.release import Release
+from anonlib.local.advice import note_midnights
 from anonlib.local.arguments import (
     Arguments,
     config_from_arguments,
@@ -480,6 +481,7 @@ def _note(rows: "Rows", config: Config) -> Iterator[str]:
     if n_nobody := rows.n_nobody:
         count = f"fewer than {config.k}" if is_few(n_nobody, config.k) else f"{n_nobody:,}"
         yield f"{count} rows have no person: no model counts them"
+    yield from note_midnights(rows.schema, rows.table)
     yield from note_seed(config.seed)
     yield from note_unused(config)
     yield from note_unused_in_memory(config)

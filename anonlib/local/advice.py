@@ -3,6 +3,7 @@
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
+import numpy as np
 import pyarrow as pa
 
 from anonlib.arrays import Ints
@@ -92,6 +93,42 @@ def _convert(column: ColumnProfile) -> str:
     parts = {"yyyy": "%Y", "M": "%m", "d": "%d", "H": "%H", "mm": "%M", "ss": "%S"}
     pattern = re.sub("[a-zA-Z]+", lambda part: parts[part[0]], column.layout)
     return f'`pd.to_datetime(..., format="{pattern}")`'
+
+
+def note_midnights(schema: Schema, rows: pa.Table) -> Iterator[str]:
+    """Notes on times that are days: means of them are not, and days of a time zone are rounded as
+    those of UTC.
+
+    Args:
+        schema: The columns.
+        rows: All rows of the source, or some, with the quasi-identifiers by their ids.
+    """
+    how = "(`type: date` in Spark, `.dt.date` in pandas, `.dt.date()` in polars)"
+    for column in schema.quasi_identifiers:
+        if not pa.types.is_timestamp(column.type) or column.recoder is None:
+            continue
+        if column.recoder.releases == "value" and _are_midnights(rows.column(column.id)):
+            yield (
+                f"column {column.name}: its times look like midnights, and released ones need not "
+                f"be any; make it a date {how}"
+            )
+        unit = getattr(column.recoder, "round_to", None)
+        if column.type.tz is not None and unit is not None:
+            yield (
+                f"column {column.name}: `round_to: {unit}` is of UTC, where days of another time "
+                f"zone begin at another hour; make it a date of its zone {how}"
+            )
+
+
+def _are_midnights(times: pa.ChunkedArray) -> bool:
+    """Whether all times may be midnights, and one is there. Those of a time zone have one or, with
+    summer time, two times of the day in UTC."""
+    hour = 3600 * {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[times.type.unit]
+    within = np.unique(times.cast(pa.int64()).drop_null().to_numpy() % (24 * hour))
+    if times.type.tz is None:
+        return within.tolist() == [0]
+    apart = within.max(initial=0) - within.min(initial=24 * hour)
+    return bool(0 < len(within) <= 2 and apart in (0, hour, 23 * hour))
 
 
 def advise_unchanged(profiles: Iterable[ColumnProfile]) -> Iterator[str]:

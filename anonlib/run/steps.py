@@ -19,6 +19,7 @@ from anonlib.config.unused import note_unused
 from anonlib.errors import GateError
 from anonlib.evaluation import Evaluation, evaluate_case
 from anonlib.evaluation.published_spec import counts_persons, make_published_spec
+from anonlib.local.advice import note_midnights
 from anonlib.local.table_digest import Digest
 from anonlib.measure import Findings
 from anonlib.measure.fidelity.overview import Overview
@@ -122,6 +123,7 @@ class Run:
                 notes=(
                     *notes,
                     *source.schema.notes,
+                    *note_midnights(source.schema, scan.sample),
                     *note_links(self.config),
                     *note_unused(self.config),
                     *result.notes,

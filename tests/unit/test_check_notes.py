@@ -1,17 +1,22 @@
 """What `check` says of a config that a table can't tell."""
 
 from dataclasses import asdict
+from typing import Any
 
+import pandas as pd
 import pyarrow as pa
 import pytest
 
+import anonlib
 from anonlib.cli.show import print_check
 from anonlib.config.reading import parse
 from anonlib.config.resolve import resolve
 from anonlib.config.summary import note_seed
-from anonlib.local.advice import note_times
+from anonlib.local.advice import note_midnights, note_times
 from anonlib.local.content_rules import Content
 from anonlib.local.table_digest import Digest
+from anonlib.recode.centroid import Centroid
+from anonlib.recode.interval import Interval
 from anonlib.run.check import _note_persons, resolve_check
 from anonlib.run.result import CheckResult
 from anonlib.run.scan import Scan
@@ -73,3 +78,40 @@ def test_dates_that_are_told_apart_as_texts(texts: list[str | None], kind: str |
     notes = [*note_times(Schema((column,)), sample)]
     assert len(notes) == (kind is not None)
     assert all("column born: these texts look like dates" in n and str(kind) in n for n in notes)
+
+
+DAYS = pd.date_range("1960-03-01", periods=300)
+
+
+@pytest.mark.parametrize(
+    ("times", "recoder", "said"),
+    [
+        (DAYS, Centroid(), "look like midnights"),
+        (DAYS.tz_localize("Europe/Berlin"), Centroid(), "look like midnights"),
+        (DAYS.tz_localize("Asia/Tokyo"), Centroid(), "look like midnights"),
+        (DAYS.tz_localize("UTC"), Interval(round_to="month"), "`round_to: month` is of UTC"),
+        (DAYS.insert(0, pd.NaT), Centroid(), "look like midnights"),
+        (DAYS[:1], Centroid(), "look like midnights"),
+        (DAYS, Interval(round_to="month"), None),
+        (DAYS + pd.Timedelta(1, "us"), Centroid(), None),
+        (pd.date_range("1960-03-01", periods=99, freq="7h", tz="UTC"), Centroid(), None),
+        (DAYS[:0], Centroid(), None),
+    ],
+)
+def test_times_that_are_days(times: Any, recoder: Any, said: str | None) -> None:
+    kind = pa.timestamp("us", None if times.tz is None else "UTC")
+    values = pa.Array.from_pandas(times).cast(kind)
+    role = (Role.QUASI_IDENTIFIER, kind, "timestamp")
+    column = Column("born", "c0", *role, scale=Scale.CONTINUOUS, recoder=recoder)
+    notes = [*note_midnights(Schema((column,)), pa.table({"c0": values}))]
+    assert len(notes) == (said is not None)
+    assert all(n.startswith("column born: ") and str(said) in n and "`.dt.date" in n for n in notes)
+
+
+def test_days_of_a_table_in_hand() -> None:
+    data = pd.DataFrame({"born": DAYS})
+    found = anonlib.anonymize(data, quasi_identifiers=["born"], k=5, one_row_per_person=True)
+    assert sum("look like midnights" in note for note in found.notes) == 1
+    data["born"] = data["born"].dt.date
+    found = anonlib.anonymize(data, quasi_identifiers=["born"], k=5, one_row_per_person=True)
+    assert not any("midnights" in note for note in found.notes)
