@@ -25,11 +25,11 @@ from anonlib.config.model import Config, EvaluateSection
 from anonlib.config.places import check_overlaps, private_places
 from anonlib.config.policies.judgement import require_policy
 from anonlib.config.reading import GivenConfig, add_usual_measures, as_config
+from anonlib.config.summary import digest_config
 from anonlib.errors import ConfigError, InfeasibleError, InputError, Problem
 from anonlib.evaluation import require_gates_of_releases
 from anonlib.progress import Progress
 from anonlib.run.account import require_words, spell_path
-from anonlib.run.backlog import can_wait
 from anonlib.run.block_plan import refuse_inexact
 from anonlib.run.check import resolve_check
 from anonlib.run.completion import complete_last, is_owed
@@ -139,11 +139,12 @@ def _release(
     _clean_up(spark, config, target, run_id)
     target.check_free()
     if past.backlog is not None and past.backlog.of(run_id) is not None:
-        return waits(spark, config.record_path, target, run_id, past.backlog)
+        return waits(spark, config, target, run_id, past.backlog)
     with progress.stage("open", spark):
         _open_other_tables(spark, config.evaluate)
         source = open_source(spark, config, dataframe, past.waiting_rows())
     account.source_version = source.version
+    progress.stops = past.can_wait
     with tell_published(target, run_id), closing(source), explain_lost_pin(source):
         try:
             with progress.stage("scan", spark):
@@ -157,12 +158,12 @@ def _release(
             with _hold(spark, target, run_id, scan.n_rows) as own_lease:
                 return run.through(source, scan, own_lease)
         except InfeasibleError as error:  # by the scan, or by the plan: nothing is staged
-            if past.backlog is None or not can_wait(error):
+            if past.backlog is None or not past.can_wait(error):
                 raise
             _make_private_folders(spark, config)
             with _hold(spark, target, run_id):
-                past.backlog.add(run_id, source)
-            return waits(spark, config.record_path, target, run_id, past.backlog, error)
+                past.backlog.add(run_id, source, digest_config(config))
+            return waits(spark, config, target, run_id, past.backlog, error)
 
 
 @contextmanager

@@ -19,7 +19,9 @@ class Watcher(Protocol):
     def stage_started(self, name: str) -> None:
         """A stage begins."""
 
-    def stage_ended(self, name: str, failure: BaseException | None) -> None:
+    def stage_ended(
+        self, name: str, failure: BaseException | None, *, stopped: bool = False
+    ) -> None:
         """A stage ended, with `failure` if it failed."""
 
 
@@ -32,6 +34,7 @@ class Progress:
         run_id: the run of the stages; empty where there is none.
         target: the path of the release of that run, or empty.
         watcher: told of every stage, or None.
+        stops: whether an error stops a stage, but is none of the run, which goes on without.
     """
 
     def __init__(self) -> None:
@@ -40,6 +43,7 @@ class Progress:
         self.run_id = ""
         self.target = ""
         self.watcher: Watcher | None = None
+        self.stops: Callable[[BaseException], bool] = lambda error: False
 
     def group(self, name: str = "") -> str:
         """The job group of a stage, or of the work of a run between stages."""
@@ -73,7 +77,8 @@ class Progress:
         self.seconds[name] = self.seconds.get(name, 0.0) + own
         self.ended(name, self.seconds[name])
         if self.watcher is not None:
-            self.watcher.stage_ended(name, failure)
+            stopped = failure is not None and self.stops(failure)
+            self.watcher.stage_ended(name, failure, stopped=stopped)
 
     def started(self, name: str, spark: Any) -> None:
         """A stage begins."""

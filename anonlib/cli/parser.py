@@ -533,7 +533,11 @@ def _runs(verbs: Any) -> None:
               anonlib runs conf/batches.yaml --person - < person.json
         """,
     )
-    parser.add_argument("place", metavar="CONF|PATH", help="a config, or the folder of the table")
+    parser.add_argument(
+        "place",
+        metavar="CONF|PATH",
+        help="a config, a released table, or the folder of the table of runs",
+    )
     add_overrides(parser)
     parser.add_argument(
         "--since",

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 #: Seconds between two requests for Spark's counts of tasks.
 _POLL = 0.5
 
+#: By how a stage ends: its mark on a terminal, and the style of that.
+_MARKS = {"done": ("✓", "green"), "failed": ("✗", "red"), "stopped": ("■", "yellow")}
+
 
 def make_progress(log_format: Literal["text", "json"], *, quiet: bool) -> "ShownProgress":
     """The progress for these flags. Text is live if stderr is a terminal."""
@@ -36,11 +39,14 @@ class ShownProgress(Progress):
     def started(self, name: str, spark: Any) -> None:
         self._outer[name] = sys.exc_info()[1]
 
-    def failing(self, name: str) -> bool:
-        """Whether an exception is ending the stage. An exception that was already being handled
-        when the stage began, as in a clean-up, does not count."""
+    def ending(self, name: str) -> Literal["done", "failed", "stopped"]:
+        """How a stage ends: `failed` by an exception, `stopped` by one that is no error of the run.
+        An exception that was already being handled when the stage began, as in a clean-up, does not
+        count."""
         error = sys.exc_info()[1]
-        return error is not None and error is not self._outer.get(name)
+        if error is None or error is self._outer.get(name):
+            return "done"
+        return "stopped" if self.stops(error) else "failed"
 
     def __enter__(self) -> Self:
         return self
@@ -57,7 +63,8 @@ class LogProgress(ShownProgress):
         self._line(f"{name}: started")
 
     def ended(self, name: str, seconds: float) -> None:
-        self._line(f"{name}: {'failed after' if self.failing(name) else 'done in'} {seconds:.1f} s")
+        how = self.ending(name)
+        self._line(f"{name}: {how} {'in' if how == 'done' else 'after'} {seconds:.1f} s")
 
     def advanced(self, name: str, n_done: int, total: int, left: float) -> None:
         self._line(f"{name}: {_describe_part(n_done, total, left)}")
@@ -87,7 +94,7 @@ class JsonProgress(ShownProgress):
         self._write("started")
 
     def ended(self, name: str, seconds: float) -> None:
-        self._write("failed" if self.failing(name) else "done", seconds=round(seconds, 3))
+        self._write(self.ending(name), seconds=round(seconds, 3))
         self._stages.pop()
 
     def advanced(self, name: str, n_done: int, total: int, left: float) -> None:
@@ -188,7 +195,7 @@ class TerminalProgress(ShownProgress):
         if tasks is not None:
             with suppress(Exception):
                 tasks.look()
-        mark, style = ("✗", "red") if self.failing(name) else ("✓", "green")
+        mark, style = _MARKS[self.ending(name)]
         count = f"  {tasks.done:,} tasks" if tasks is not None and tasks.done else ""
         self._print(mark, style, f"{name:<24} {seconds:7.1f} s{count}")
 

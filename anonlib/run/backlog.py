@@ -24,6 +24,7 @@ from anonlib.errors import (
     run_sanitized,
 )
 from anonlib.source import Source
+from anonlib.spark.file_list import digest_listing
 from anonlib.spark.own_files import read_exactly
 from anonlib.spark.storage import Storage
 from anonlib.spark.translation import translate_errors
@@ -46,6 +47,9 @@ class Waiting:
             and only this note is kept.
         settled: Whether that run was committed: the rows are removed, and wait no more, even if
             the table is dropped.
+        config_sha256: The digest of the run's config; None in entries of earlier versions.
+        source_version: The version of its source, if that has versions.
+        source_files: The digest of the listing of its files, if it is of files.
     """
 
     run_id: str
@@ -56,6 +60,9 @@ class Waiting:
     n_rows: int | None = None
     taken_by: str | None = None
     settled: bool = False
+    config_sha256: str | None = None
+    source_version: int | None = None
+    source_files: str | None = None
 
 
 class Backlog:
@@ -79,9 +86,19 @@ class Backlog:
 
     def waiting(self, runs: frozenset[str]) -> list[Waiting]:
         """The same, to be read. Raises ConfigError if they were encrypted with another key."""
-        found = self.unpublished(runs)
-        if any(entry.key_check != derive_key_check(self._key) for entry in found):
-            raise ConfigError([Problem("release.backlog", "it was written with another key")])
+        found, own = self.unpublished(runs), derive_key_check(self._key)
+        if other := [entry.run_id for entry in found if entry.key_check != own]:
+            raise ConfigError(
+                [
+                    Problem(
+                        "release.backlog",
+                        "it was written with another key: the rows of run "
+                        f"{', '.join(other)} wait in {', '.join(map(self.folder, other))}; give "
+                        "the key of that time (`key_env`), or remove these folders and release the "
+                        "rows from their source by another run id",
+                    )
+                ]
+            )
         return found
 
     def rows(self, entries: Iterable[Waiting]) -> dict[str, DataFrame]:
@@ -91,7 +108,7 @@ class Backlog:
         """
         return {entry.run_id: self._rows(entry) for entry in entries}
 
-    def add(self, run_id: str, source: Source) -> None:
+    def add(self, run_id: str, source: Source, config_sha256: str) -> None:
         """Writes the source's own rows, of the columns that a run needs, to wait.
 
         Raises InputError when a run of another table has this id in this backlog.
@@ -106,7 +123,14 @@ class Backlog:
         frame = source.fresh.select(*ids)
         names = tuple(column.name for column in source.schema.columns)
         entry = Waiting(
-            run_id, self._table, derive_key_check(self._key), names, frame.schema.json()
+            run_id,
+            self._table,
+            derive_key_check(self._key),
+            names,
+            frame.schema.json(),
+            config_sha256=config_sha256,
+            source_version=source.version,
+            source_files=digest_listing(source.files) if source.files else None,
         )
         folder, key = self.folder(run_id), derive_entry_key(self._key, run_id)
         self._storage.make_private(self._storage.root)

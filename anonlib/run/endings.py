@@ -21,13 +21,14 @@ from anonlib.errors import (
     PublishedError,
     describe_unexpected,
 )
-from anonlib.run.backlog import Backlog
+from anonlib.run.backlog import Backlog, Waiting
 from anonlib.run.completion import complete_last, read_ahead, record_path
 from anonlib.run.past import Past
 from anonlib.run.publish import Target, manifest_path
 from anonlib.run.purge import register
 from anonlib.run.result import ReleaseResult
-from anonlib.source import find_version
+from anonlib.source import find_files, find_version
+from anonlib.spark.file_list import digest_listing
 from anonlib.spark.lease import lease
 from anonlib.spark.storage import Storage
 
@@ -44,26 +45,58 @@ def finish(
     ahead = read_ahead(spark, target)
     is_own = ahead is not None and ahead["run_id"] == run_id
     kept = ahead if is_own else read_record(spark, config.record_path, run_id)
-    other = not _may_be_of(config, target, run_id)
     if kept is not None:
-        other = kept.get("config_sha256") != digest_config(config)
-    if other:
-        raise ConfigError(
-            [
-                Problem(
-                    "release.run_id",
-                    f"run {run_id} was published with another config; choose another run id",
-                )
-            ]
-        )
+        _require_config(config, run_id, kept.get("config_sha256"), "was published with")
+    elif not _may_be_of(config, target, run_id):
+        _require_config(config, run_id, None, "was published with")
     with lease(spark, target.path, run_id, target.runs) as own_lease:
         complete_last(spark, config, target, own_lease)
         require_there(target, run_id)
         past.after_commit(target)
         register(spark, config.release)
     result = _describe_done(spark, config.record_path, target, run_id)
-    notes = _describe_published(spark, config.source, config.record_path, result)
+    notes = _describe_published(spark, config, result)
     return replace(result, notes=(*notes, *result.notes))
+
+
+def _require_config(config: Config, run_id: str, digest: str | None, did: str) -> None:
+    """Raises ConfigError unless a run that is repeated had this config. did: What it did with its
+    own, for the error."""
+    if digest != digest_config(config):
+        raise ConfigError(
+            [
+                Problem(
+                    "release.run_id",
+                    f"run {run_id} {did} another config; choose another run id",
+                )
+            ]
+        )
+
+
+def _describe_change(
+    spark: SparkSession, source: SourceSection, version: int | None, files: str | None
+) -> Iterator[str]:
+    """A note if the source of a run that is repeated has changed since. No rows are read.
+
+    Args:
+        spark: The session.
+        source: The source, as the run had it.
+        version: The version that it was at, if it has versions.
+        files: The digest of the listing of its files, if it is of files.
+    """
+    with suppress(Exception):  # the source may be gone, and the run is done all the same
+        if version is not None and source.version is None:
+            now = find_version(spark, source)
+            if now is not None and now != version:
+                yield (
+                    f"the source has changed since: version {version} was read, and it is at "
+                    f"{now}; another run id reads that"
+                )
+        elif files is not None and digest_listing(find_files(spark, source)) != files:
+            yield (
+                "the source has changed since: files were added, removed or written again; another "
+                "run id reads them"
+            )
 
 
 def require_there(target: Target, run_id: str) -> None:
@@ -135,26 +168,18 @@ def _what_happened(error: Exception) -> str:
 
 
 def _describe_published(
-    spark: SparkSession, source: SourceSection, records: str, result: ReleaseResult
+    spark: SparkSession, config: Config, result: ReleaseResult
 ) -> Iterator[str]:
     """Notes on a run that was committed before: what it published, and whether its source has
     changed since. The source is not read again."""
-    kept = read_record(spark, records, result.run_id) or {}
+    kept = read_record(spark, config.record_path, result.run_id) or {}
     n_rows = f", {kept['n_rows_out']:,} rows" if "n_rows_out" in kept else ""
     version = "" if result.table_version < 0 else f" as version {result.table_version}"
     yield f"published before{version}{n_rows}; the source was not read again"
     if not version:
         yield "the log does not describe it any more: whether its rows are still there is unknown"
-    there = kept.get("source_version")
-    if there is None or source.version is not None:
-        return
-    with suppress(Exception):  # the source may be gone, and the run is done all the same
-        now = find_version(spark, source)
-        if now is not None and now != there:
-            yield (
-                f"the source has changed since: version {there} was released, and it is at {now}; "
-                "another run id releases that"
-            )
+    files = kept.get("source_files", {}).get("sha256")
+    yield from _describe_change(spark, config.source, kept.get("source_version"), files)
 
 
 def require_own_record(spark: SparkSession, records: str, target: Target, run_id: str) -> None:
@@ -198,20 +223,27 @@ def read_record(spark: SparkSession, records: str, run_id: str) -> dict[str, Any
 
 def waits(
     spark: SparkSession,
-    records: str,
+    config: Config,
     target: Target,
     run_id: str,
     backlog: Backlog,
     why: InfeasibleError | None = None,
 ) -> ReleaseResult:
     """The result of a run whose rows wait in the backlog. why: The reason, if this call added them;
-    None if an earlier call did."""
+    None if an earlier call did.
+
+    Raises ConfigError if that call had another config, or if the rows were published to a table
+    that is gone, or that a RESTORE took them out of.
+    """
     runs, left = target.runs(), backlog.of(run_id)
+    notes = [str(problem) for problem in why.problems] if why else []
+    if left is not None and why is None:
+        notes = [*_describe_left(spark, config, left)]
     if left is not None and left.taken_by in runs:
         require_there(target, left.taken_by or "")
-        result = _describe_done(spark, records, target, left.taken_by or "")
+        result = _describe_done(spark, config.record_path, target, left.taken_by or "")
         note = f"published by run {left.taken_by}"
-        return replace(result, run_id=run_id, waited=True, notes=(note, *result.notes))
+        return replace(result, run_id=run_id, waited=True, notes=(note, *notes, *result.notes))
     if left is not None and left.settled:
         raise ConfigError(
             [
@@ -223,7 +255,6 @@ def waits(
             ]
         )
     waiting = backlog.waiting(runs)
-    notes = [str(problem) for problem in why.problems] if why else []
     if len(waiting) > 1:
         rows = ", ".join(f"{entry.n_rows} of run {entry.run_id}" for entry in waiting)
         notes.append(f"the rows that wait: {rows}")
@@ -235,6 +266,20 @@ def waits(
         table=target.path,
         notes=tuple(notes),
     )
+
+
+def _describe_left(spark: SparkSession, config: Config, left: Waiting) -> Iterator[str]:
+    """Notes on rows that an earlier call of a run left in the backlog: whether its source has
+    changed since. The source is not read again. Raises ConfigError if it had another config."""
+    yield "its rows were put there before; the source was not read again"
+    if left.config_sha256 is None:
+        yield (
+            "an earlier version of anonlib put them there: whether it was of this config and this "
+            "source can't be told"
+        )
+        return
+    _require_config(config, left.run_id, left.config_sha256, "left its rows in the backlog with")
+    yield from _describe_change(spark, config.source, left.source_version, left.source_files)
 
 
 def _describe_done(spark: SparkSession, records: str, target: Target, run_id: str) -> ReleaseResult:

@@ -72,11 +72,15 @@ class Events:
         self._stages.append(uuid5(self._id, str(self._n_stages)))
         self._try("START", self._stage(name))
 
-    def stage_ended(self, name: str, failure: BaseException | None) -> None:
+    def stage_ended(
+        self, name: str, failure: BaseException | None, *, stopped: bool = False
+    ) -> None:
         """A stage is over."""
         kind, error = ("COMPLETE", "") if failure is None else ("FAIL", type(failure).__name__)
         if isinstance(failure, KeyboardInterrupt):
             kind = "ABORT"
+        elif stopped:
+            kind, error = "ABORT", ""
         self._try(kind, self._stage(name, error), self._assertions() if name == "audit" else [])
         self._stages.pop()
 

@@ -11,10 +11,10 @@ from anonlib import registry
 from anonlib.auditing import AuditReport
 from anonlib.config.model import Config
 from anonlib.config.resolve import bind_models
-from anonlib.errors import AuditError, ConfigError, InputError, Problem
+from anonlib.errors import AuditError, ConfigError, InfeasibleError, InputError, Problem
 from anonlib.local.table_digest import Digest
 from anonlib.privacy import PrivacyModel
-from anonlib.run.backlog import Backlog, Waiting
+from anonlib.run.backlog import Backlog, Waiting, can_wait
 from anonlib.run.ledger import Ledger, open_ledger
 from anonlib.run.promise import describe_change, make_promise, require_kept
 from anonlib.run.publish import Target
@@ -26,6 +26,12 @@ from anonlib.spark.storage import Storage
 from anonlib.spark.translation import translate_errors
 from anonlib.spark.values import spark_type
 from anonlib.table.schema import Schema
+
+#: What is said besides of a table whose columns are not those of the batch.
+ALTERED = (
+    "; if the table was altered after its release, undo that, or publish all rows anew (`mode: "
+    "overwrite`)"
+)
 
 
 @dataclass(frozen=True)
@@ -40,6 +46,10 @@ class Past:
     def waiting_rows(self) -> dict[str, DataFrame]:
         """The waiting rows, by the run that added them."""
         return self.backlog.rows(self.waiting) if self.backlog else {}
+
+    def can_wait(self, error: BaseException) -> bool:
+        """Whether a run that ends by this error leaves its rows in the backlog instead."""
+        return self.backlog is not None and isinstance(error, InfeasibleError) and can_wait(error)
 
     def require_new_rows(self, source: Source, one_row_per_person: bool | str) -> None:
         """Raises ConfigError, InputError if the source has no rows to add to those that wait, or
@@ -195,7 +205,8 @@ def _read_target(partition_by: tuple[str, ...], target: Target, schema: Schema) 
     """The target's rows, with columns named by the batch's ids. Raises InputError if it has other
     columns, or its files are not laid out by `partition_by`."""
     table = target.published()
-    problems = sorted([*_mismatches(table.schema, schema), *_other_trees(target, schema)])
+    columns = [*_mismatches(table.schema, schema)]
+    problems = sorted([*columns, *_other_trees(target, schema)])
     by = target.partitioned_by()
     if by != list(partition_by):
         shown = ", ".join(by) or "no column"
@@ -205,6 +216,7 @@ def _read_target(partition_by: tuple[str, ...], target: Target, schema: Schema) 
     if problems:
         raise InputError(
             f"release.path: nothing can be appended to {target.path}: {'; '.join(problems)}"
+            f"{ALTERED if columns else ''}"
         )
     ids = {column.name: column.id for column in schema.released}
     return table.toDF(*[ids[name] for name in table.columns])

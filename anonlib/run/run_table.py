@@ -1,11 +1,11 @@
 """The private table of runs: a row for every run that ended, successful or not."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from typing import Any
 
-from pyspark.sql import Column, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
@@ -17,12 +17,13 @@ from anonlib.run.account import Account, require_words, runs_path, spell_path
 from anonlib.run.backlog import Backlog
 from anonlib.run.events import Events
 from anonlib.run.ledger import Fate, open_ledger
-from anonlib.run.publish import Target
+from anonlib.run.publish import SAVE_MODES, Commit, Target
 from anonlib.spark.delta_files import forget
 from anonlib.spark.private_table import PrivateTable
 from anonlib.spark.session import session
 from anonlib.spark.storage import Storage
 from anonlib.spark.translation import translate_errors
+from anonlib.text import drop_file_scheme
 
 
 def _verdict_type(name: str) -> T.ArrayType:
@@ -199,15 +200,11 @@ def past_runs(
 ) -> list[dict[str, Any]]:
     """The rows of a table of runs, newest first. Raises InputError if there is no such table.
 
-    since: Only runs that ended then or later. target: Only runs on this target.
+    path: Its folder, or a released table, whose own is beside it. since: Only runs that ended then
+    or later. target: Only runs on this target.
     """
     spark = session()
-    table = PrivateTable(spark, path, "table of runs")
-    rows = table.rows()
-    if rows is None:
-        raise InputError(f"{path}: no table of runs is there; runs that end make it")
-    if missing := {"run_id", "ended", "outcome", "target"} - {*rows.columns}:
-        raise InputError(f"{path}: no table of runs; it has no column {', '.join(sorted(missing))}")
+    rows = _read_runs(spark, path)
     if since is not None:
         rows = rows.where(F.col("ended") >= F.lit(since))
     if target is not None:
@@ -216,6 +213,25 @@ def past_runs(
     with translate_errors("table of runs"):
         found = rows.orderBy(F.desc("ended"), "run_id").select(*columns).collect()
     return [row.asDict(recursive=True) for row in found]
+
+
+def _read_runs(spark: SparkSession, path: str) -> DataFrame:
+    storage = Storage(spark, path)
+    place, root = path, storage.root
+    if storage.exists(f"{root}/_anonlib/manifest.json"):
+        place = f"{root.rstrip('/')}.private/runs"
+        if not storage.has_table(place):
+            raise InputError(
+                f"{path}: is a released table, and its runs are not in {drop_file_scheme(place)}; "
+                "name its config, or the folder that this has as `accountability.runs` (else "
+                "`release.record`/runs)"
+            )
+    rows = PrivateTable(spark, place, "table of runs").rows()
+    if rows is None:
+        raise InputError(f"{path}: no table of runs is there; runs that end make it")
+    if missing := {"run_id", "ended", "outcome", "target"} - {*rows.columns}:
+        raise InputError(f"{path}: no table of runs; it has no column {', '.join(sorted(missing))}")
+    return rows
 
 
 def _column(field: T.StructField) -> Column:
@@ -228,9 +244,10 @@ def _column(field: T.StructField) -> Column:
     return column
 
 
-def runs_of_person(config: Config, person: Mapping[str, str]) -> dict[str, Fate]:
-    """By run that published to a config's target: what it did with a person, by its ledger; and the
-    runs whose rows wait in the backlog. Raises ConfigError without a ledger."""
+def runs_of_person(config: Config, person: Mapping[str, str]) -> dict[str, str]:
+    """By run that published to a config's target: what it did with a person, by its ledger, and
+    which run replaced its rows since, by the table's log; and the runs whose rows wait in the
+    backlog. Raises ConfigError without a ledger."""
     key = derive_ledger_key(config.attributes, config.pseudonyms, config.release)
     if not key:
         raise ConfigError(
@@ -246,5 +263,24 @@ def runs_of_person(config: Config, person: Mapping[str, str]) -> dict[str, Fate]
     ledger = open_ledger(spark, config, target.path, key)
     backlog = Backlog(spark, config.backlog_path, target.path, b"")
     waiting = [entry.run_id for entry in backlog.unpublished(target.runs())]
-    found = ledger.released(person, sorted(target.runs()))
-    return found | dict.fromkeys(waiting, "waits, not searched")
+    fates = ledger.released(person, sorted(target.runs()))
+    replaced = find_replacements(target.commits())
+    found: dict[str, str] = {
+        run_id: f"{fate}, replaced by run {replaced[run_id]}"
+        if run_id in replaced and fate.startswith("released")
+        else fate
+        for run_id, fate in fates.items()
+    }
+    waits: Fate = "waits, not searched"
+    return found | dict.fromkeys(waiting, waits)
+
+
+def find_replacements(commits: Sequence[Commit]) -> dict[str, str]:
+    """By run whose rows another run replaced: the first that did. commits: Newest first."""
+    found, newer = {}, None
+    for commit in commits:
+        if commit.mode is not None and newer not in (None, commit.run_id):
+            found[commit.run_id] = str(newer)
+        if commit.mode == SAVE_MODES["overwrite"]:
+            newer = commit.run_id
+    return found

@@ -42,7 +42,7 @@ from anonlib.spark.digest import with_halves
 from anonlib.spark.file_list import (
     Listing,
     can_read_again,
-    digest_files,
+    digest_listing,
     hide_values,
     list_files,
     list_roots,
@@ -120,7 +120,7 @@ class Source:
         if not self.files:
             return {}
         names = [hide_values(path) for path in sorted(self.files)[:MOST_FILES]]
-        found = {"n": len(self.files), "sha256": digest_files(self.files), "names": names}
+        found = {"n": len(self.files), "sha256": digest_listing(self.files), "names": names}
         return {"source_files": found}
 
     def rows(self, *, all_columns: bool = False) -> DataFrame:
@@ -516,6 +516,17 @@ def find_version(spark: SparkSession, source: SourceSection) -> int | None:
     """The version that the Delta table of a source is at; None for other tables, and views."""
     with _explain_damage(spark, source):
         return newest_version(_load_table(spark, source, None))
+
+
+def find_files(spark: SparkSession, source: SourceSection) -> Listing:
+    """The files that a source has now, as `Source.files` lists them. No rows are read."""
+    if source.format == "table":
+        return list_files(_load_table(spark, source, None))
+    if source.path is None or source.format == "delta":
+        return {}
+    options = {**source.options, **read_secret_options(source)}
+    place = spell_for_reader(spark, source.path, options)
+    return list_files(spark.read.format("binaryFile").options(**options).load(place))
 
 
 def _load_table(spark: SparkSession, source: SourceSection, version: int | None) -> DataFrame:

@@ -120,7 +120,7 @@ def list_files(frame: DataFrame, *, again: bool = False) -> Listing:
     return found
 
 
-def digest_files(files: Listing) -> str:
+def digest_listing(files: Listing) -> str:
     """The SHA-256 of a listing, in hex: it changes if a file is added, removed or written again."""
     lines = (f"{path}\0{size}\0{at}\n" for path, (size, at) in sorted(files.items()))
     return sha256("".join(lines).encode()).hexdigest()

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from pyspark.sql import SparkSession
 
-from anonlib.errors import StorageError
+from anonlib.errors import InputError, StorageError
 from anonlib.run.publish import Target
 from anonlib.run.run_table import past_runs
 from anonlib.spark.storage import Storage
@@ -52,16 +52,29 @@ def sealed(folder: Path) -> set[str]:
 def test_waits_and_goes(
     shell: Shell, spark: SparkSession, started: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    runs = started / "out" / "table.private" / "runs"
+    runs, few = started / "out" / "table.private" / "runs", waiting(started, batch(30, 2))
     for again in (False, True):
         if again:  # the driver died before it noted the run
             shutil.rmtree(runs)
-        said = shell.release(waiting(started, batch(30, 2)), "--run-id", "one")
+            with pytest.raises(InputError, match="is a released table, and its runs are not in"):
+                past_runs(str(started / "out" / "table"))
+        said = shell.release(few, "--run-id", "one")
         assert said.code == 0, said.err
+        assert "has changed since" not in said.out
         assert "Run one published nothing: 2 rows wait in the backlog" in said.out
         assert ("privacy.models.k_anonymity: asks for 3 rows" in said.out) != again
+        # Its rows wait: no stage has failed.
+        assert ("scan: stopped after" in said.err) != again
+        assert "failed" not in said.err
         noted = past_runs(str(runs))[0]
+        assert past_runs(str(started / "out" / "table"))[0] == noted
         assert (noted["run_id"], noted["outcome"], noted["rows_waiting"]) == ("one", "waiting", 2)
+    # What is not read is said, and a run with another config is another run.
+    other = shell.release(waiting(started, batch(30, 2), seed=8), "--run-id", "one")
+    refused(other, 2, "run one left its rows in the backlog with another config; choose another")
+    changed = shell.release(waiting(started, batch(30, 9)), "--run-id", "one")
+    assert "2 rows wait in the backlog" in changed.out, changed.err
+    assert "the source has changed since: files were added, removed or written" in changed.out
     # Persons who were released do not get in.
     returning = shell.release(waiting(started, batch(29, 1)), "--run-id", "no")
     refused(returning, 2, "1 persons of the source were released before")
@@ -118,5 +131,7 @@ def test_a_batch_whose_controllers_fail_waits(
     assert said.code == 0, said.err
     assert "Run one published nothing: 8 rows wait in the backlog" in said.out
     assert "can't hold their models alone" in said.out
+    assert "stopped after" in said.err
+    assert "failed" not in said.err
     assert sealed(started) == {"run-one"}
     assert table(spark, started).count() == 30

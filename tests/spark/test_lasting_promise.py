@@ -124,7 +124,7 @@ def test_a_newer_version_of_the_source_is_said(
     assert shell.release(first).code == 0
     frame.write.format("delta").mode("append").save(str(tmp_path / "raw"))
     said = shell.release(first)
-    assert "the source has changed since: version 0 was released, and it is at 1" in said.out
+    assert "the source has changed since: version 0 was read, and it is at 1" in said.out
 
 
 def test_a_record_is_never_overwritten_by_another_table(shell: Shell, tmp_path: Path) -> None:

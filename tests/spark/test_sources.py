@@ -98,7 +98,7 @@ def test_a_delta_table_of_the_catalog_is_pinned(spark: SparkSession, shell: Shel
     record = json.loads((shell.folder / "out/table.private/one.json").read_text())
     assert record["source_version"] == 0
     again = shell.release(given)
-    assert "the source has changed since: version 0 was released, and it is at 1" in again.out
+    assert "the source has changed since: version 0 was read, and it is at 1" in again.out
 
 
 def test_delta_version_and_where(spark: SparkSession, tmp_path: Path) -> None:

@@ -13,6 +13,8 @@ from anonlib import cli
 from anonlib.cli.grammar import utc_time
 from anonlib.cli.show import console
 from anonlib.cli.show.run_list import print_person, print_runs
+from anonlib.run.publish import Commit
+from anonlib.run.run_table import find_replacements
 
 
 def run(run_id: str, **found: Any) -> dict[str, Any]:
@@ -75,15 +77,30 @@ class TestRuns:
 
 
 class TestPerson:
+    def test_whose_rows_were_replaced(self) -> None:
+        modes = {"jan": "ErrorIfExists", "feb": "Append", "ov": "Overwrite", "mar": "Append"}
+        modes["again"] = "Overwrite"
+        commits = [
+            Commit(2 * i, run_id, mode, "{}") for i, (run_id, mode) in enumerate(modes.items())
+        ]
+        commits.insert(3, Commit(5, "ov", None, "{}", purge_of=4))
+        assert find_replacements(commits[::-1]) == {
+            **dict.fromkeys(["jan", "feb"], "ov"),
+            **dict.fromkeys(["ov", "mar"], "again"),
+        }
+
     def test_words(self) -> None:
         to = console(io.StringIO())
         fates = ["released", "not released", "unknown", "released or suppressed"]
-        fates.append("waits, not searched")
+        fates += ["waits, not searched", "released, replaced by run ov"]
         print_person({f"r{i}": fate for i, fate in enumerate(fates)}, to)
         said = to.file.getvalue()  # type: ignore[attr-defined]
         lines = said.splitlines()
-        assert [line.split(maxsplit=1)[1].strip() for line in lines[1:6]] == fates
-        for note in ("the ledger lacks the run", "does not tell whose", "encrypted in the backlog"):
+        assert [line.split(maxsplit=1)[1].strip() for line in lines[1:7]] == fates
+        for note in (
+            *("the ledger lacks the run", "does not tell whose", "encrypted in the backlog"),
+            "the ledger keeps the person's keyed token",
+        ):
             assert note in " ".join(said.split())
         to = console(io.StringIO())
         print_person({"r1": "released", "r2": "not released"}, to)

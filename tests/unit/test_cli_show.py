@@ -261,6 +261,16 @@ class TestProgress:
             *(("started", "clean"), ("done", "clean")),
         ]
 
+    def test_what_stops_a_stage_is_no_failure(self, capsys: pytest.CaptureFixture[str]) -> None:
+        """As of a batch that can't hold the models alone, and waits."""
+        for progress in (LogProgress(), JsonProgress()):
+            progress.stops = lambda error: str(error) == "s3cret"
+            stages(progress)
+        text = capsys.readouterr().err
+        assert re.search(r"publish: stopped after \d", text)
+        assert '"event": "stopped"' in text
+        assert "fail" not in text
+
     def test_quiet(self, capsys: pytest.CaptureFixture[str]) -> None:
         for log_format in ("text", "json"):
             progress = make_progress(log_format, quiet=True)  # type: ignore[arg-type]

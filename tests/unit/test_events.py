@@ -102,6 +102,17 @@ class TestEvents:
         assert events[-1]["run"]["facets"]["anonlib"]["runId"] == "r1"
         assert events[-1]["run"]["facets"]["anonlib"]["outcome"] == "published"
 
+    def test_a_stage_that_is_stopped_has_not_failed(self, tmp_path: Path) -> None:
+        """As of a batch that can't hold the models alone, and waits."""
+        progress, error = Progress(), ValueError("no")
+        events = Events(account(tmp_path / "events.jsonl"))
+        events.begin()
+        progress.watcher, progress.stops = events, lambda found: found is error
+        with pytest.raises(ValueError, match="no"), progress.stage("scan"):
+            raise error
+        last = json.loads((tmp_path / "events.jsonl").read_text("utf-8").splitlines()[-1])
+        assert (last["eventType"], "errorMessage" in last["run"]["facets"]) == ("ABORT", False)
+
     def test_what_every_event_must_have(self, tmp_path: Path) -> None:
         for event in run(account(tmp_path / "events.jsonl")):
             assert event["schemaURL"] == RUN

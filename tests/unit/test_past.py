@@ -470,7 +470,10 @@ def test_with_a_unit_persons_were_counted(kept: list[str]) -> None:
 def test_tables_that_the_batch_does_not_fit(kept: list[str], table: Any, said: str) -> None:
     with pytest.raises(InputError) as caught:
         look(table)
-    assert str(caught.value) == f"release.path: nothing can be appended to out: {said}"
+    other = "column" in said and "laid out" not in said
+    end = "altered after its release, undo that, or publish all rows anew (`mode: overwrite`)"
+    text = f"release.path: nothing can be appended to out: {said}"
+    assert str(caught.value) == text + (f"; if the table was {end}" if other else "")
 
 
 def test_files_of_another_layout_or_publisher(kept: list[str]) -> None:

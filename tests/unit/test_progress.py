@@ -48,8 +48,10 @@ class Watching:
     def stage_started(self, name: str) -> None:
         self.told.append(name)
 
-    def stage_ended(self, name: str, failure: BaseException | None) -> None:
-        self.told.append((name, failure))
+    def stage_ended(
+        self, name: str, failure: BaseException | None, *, stopped: bool = False
+    ) -> None:
+        self.told.append((name, failure, stopped))
 
 
 class TestGroups:
@@ -106,7 +108,14 @@ def test_watchers_are_told_what_ended_a_stage() -> None:
         pass
     with pytest.raises(ZeroDivisionError), progress.stage("audit"):
         raise error
-    assert watching.told == ["scan", ("scan", None), "audit", ("audit", error)]
+    progress.stops = lambda found: found is error
+    with pytest.raises(ZeroDivisionError), progress.stage("plan"):
+        raise error
+    assert watching.told == [
+        *("scan", ("scan", None, False)),
+        *("audit", ("audit", error, False)),
+        *("plan", ("plan", error, True)),
+    ]
 
 
 def test_errors_name_their_run(capsys: pytest.CaptureFixture[str]) -> None:

@@ -78,6 +78,8 @@ def _count_verdicts(run: Mapping[str, Any]) -> str:
 _FATES = {
     "released or suppressed": "the person was in the run's source; it suppressed rows, and its "
     "ledger does not tell whose",
+    "replaced by run": "the table has that run's rows no more, and its old files are removed; who "
+    "kept a copy has them, and the ledger keeps the person's keyed token",
     "unknown": "the ledger lacks the run, or was written with another key",
     "waits, not searched": "the run's rows are encrypted in the backlog, in the folder run-ID; to "
     "leave a person out, remove it and release the run again from its source",
@@ -96,5 +98,6 @@ def print_person(runs: Mapping[str, str], to: Console | None = None) -> None:
     for run_id, fate in runs.items():
         table.add_row(Text(printable(run_id)), Text(fate))
     to.print(table if runs else Text("no runs"))
-    if texts := [f"{fate}: {text}" for fate, text in _FATES.items() if fate in runs.values()]:
+    told = "\n".join(runs.values())
+    if texts := [f"{fate}: {text}" for fate, text in _FATES.items() if fate in told]:
         bullets(to, "notes", texts)
