@@ -4,8 +4,9 @@
     spark-submit --jars "$jars" jobs/audit.py out/adult --conf conf/adult.yaml
 
 The arguments are those of `anonlib audit`. spark-submit sets master, resources and jars; the
-settings under `spark` in the config are added. Exit codes: 0 done, 2 config or input error, 3 audit
-failed, 1 anything else.
+settings under `spark` in the config are added. spark-submit makes one stream of stdout and stderr:
+with `--format junit` or `json` no progress is written, and an error comes in place of the report.
+Exit codes: 0 done, 2 config or input error, 3 audit failed, 1 anything else.
 """
 
 import sys

@@ -1,6 +1,7 @@
 """Shows progress on stderr: a live line per stage on a terminal, else plain lines or JSON."""
 
 import json
+import os
 import sys
 import threading
 from contextlib import suppress
@@ -20,9 +21,15 @@ _POLL = 0.5
 _MARKS = {"done": ("✓", "green"), "failed": ("✗", "red"), "stopped": ("■", "yellow")}
 
 
-def make_progress(log_format: Literal["text", "json"], *, quiet: bool) -> "ShownProgress":
-    """The progress for these flags. Text is live if stderr is a terminal."""
-    if quiet:
+def make_progress(
+    log_format: Literal["text", "json"], *, quiet: bool, output: str = "text"
+) -> "ShownProgress":
+    """The progress for these flags. Text is live if stderr is a terminal.
+
+    output: The format of stdout. Under spark-submit all lines of stderr are lines of stdout: none
+        is written where that is for programs.
+    """
+    if quiet or (output != "text" and "PYSPARK_GATEWAY_PORT" in os.environ):
         return ShownProgress()
     if log_format == "json":
         return JsonProgress()

@@ -36,7 +36,8 @@ def progress_of(args: argparse.Namespace) -> "ShownProgress":
     """The progress for the flags. It is kept as `args.progress`, for the report of an error."""
     from anonlib.cli.progress_lines import make_progress
 
-    args.progress = make_progress(args.log_format, quiet=args.quiet)
+    output = getattr(args, "format", None) or "text"
+    args.progress = make_progress(args.log_format, quiet=args.quiet, output=output)
     progress: ShownProgress = args.progress
     return progress
 

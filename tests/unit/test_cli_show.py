@@ -284,6 +284,15 @@ class TestProgress:
         assert type(make_progress("json", quiet=False)) is JsonProgress
         assert type(make_progress("text", quiet=False)) is LogProgress
 
+    def test_spark_submit_has_one_stream(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """It writes what comes on stderr to stdout, where programs read JUnit or JSON."""
+        for output in ("text", "json", "junit"):
+            assert type(make_progress("text", quiet=False, output=output)) is LogProgress
+        monkeypatch.setenv("PYSPARK_GATEWAY_PORT", "1")
+        assert type(make_progress("text", quiet=False)) is LogProgress
+        for output in ("json", "junit"):
+            assert type(make_progress("json", quiet=False, output=output)) is ShownProgress
+
     def test_terminal(self) -> None:
         code = """
             import time
