@@ -150,6 +150,8 @@ def _section(
     return CertificateSection(title, heads, tuple(lines))
 
 
+#: The first text of the line that has the version of the table.
+OWN_VERSION = "version of the table"
 #: The texts of a line.
 Row = tuple[str, ...]
 _VERDICT_HEADS = ("rule", "found", "required", "verdict")
@@ -168,7 +170,7 @@ def _data(record: Record) -> Iterator[Row]:
     yield "filter", describe_filter(record)
     yield "persons", say_persons(record)
     yield "table", "in memory, for the caller to save" if made else find_name(record)
-    yield "version of the table", "not versioned" if made else str(record["table_version"])
+    yield OWN_VERSION, "not versioned" if made else str(record["table_version"])
     yield "rows", number(audit["n_rows"])
     if is_batch(record):
         yield f"rows{OF_BATCH}", number(record["n_rows_out"])

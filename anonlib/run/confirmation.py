@@ -13,7 +13,12 @@ from anonlib import registry
 from anonlib.auditing import AuditReport, AuditSpec, Verdict
 from anonlib.auditing.report import split_label
 from anonlib.local.table_digest import Digest
-from anonlib.pages.certificate import OF_BATCH, describe_chances, describe_verdict
+from anonlib.pages.certificate import (
+    OF_BATCH,
+    OWN_VERSION,
+    describe_chances,
+    describe_verdict,
+)
 from anonlib.pages.front import UNTIL
 from anonlib.pages.seal import Certificate, Facts, find_changes
 from anonlib.pages.specs import SEVERAL
@@ -39,6 +44,7 @@ class Testimony:
         take_digest: Of its rows and values, by the places of its columns in the order wanted.
         manifest: The public manifest beside it; empty if there is none that can be read.
         count: Audits it by a spec.
+        version: Its version; None if it has none.
     """
 
     columns: tuple[str, ...]
@@ -46,6 +52,7 @@ class Testimony:
     take_digest: Callable[[Sequence[int]], Digest]
     manifest: Mapping[str, Any]
     count: Callable[[AuditSpec], AuditReport]
+    version: int | None = None
 
 
 @dataclass(frozen=True)
@@ -106,7 +113,20 @@ def confirm_lines(certificate: Certificate, testimony: Testimony) -> tuple[LineV
         text = "the run did not note their order, so that columns whose names were exchanged would "
         text += "not show: release anew to have it"
         verdicts.append(LineVerdict("columns", "which values have which name", "unsaid", text))
-    return (*verdicts, *doubts, *_missing_columns(testimony, facts))
+    verdicts += [*doubts, *_missing_columns(testimony, facts)]
+    if any(each.state == "contradicted" for each in verdicts):
+        verdicts += _explain_version(facts, testimony.version)
+    return tuple(verdicts)
+
+
+def _explain_version(facts: Facts, there: int | None) -> Iterator[LineVerdict]:
+    """What a certificate and a table differ by if the table is at another version."""
+    for line, (name, own, *_) in facts.lines().items():
+        found = there is not None and line.startswith("data-") and name == OWN_VERSION
+        if found and own.isdecimal() and int(own) != there:
+            text = f"the certificate is of version {own}, and version {there} of the table was "
+            text += f"compared: `--version {own}` compares its own"
+            yield LineVerdict("version", "the version that was compared", "unsaid", text)
 
 
 def has_passed(day: str, today: date) -> bool:
@@ -170,7 +190,10 @@ def _compare(
         return "unsaid", "the private record can tell: --record"
     if cells[1:] == there:
         return "confirmed", ""
-    return "contradicted", f"the table has {', '.join(there)}"
+    # Only what differs; a cell without a text is a dash.
+    other = [text for own, text in zip(cells[1:], there, strict=False) if own != text]
+    told = [text for text in other or there if text != "–"]
+    return "contradicted", f"the table has {', '.join(told) or 'none'}"
 
 
 def _missing_columns(testimony: Testimony, facts: Facts) -> Iterator[LineVerdict]:

@@ -9,6 +9,7 @@ from anonlib import auditing
 from anonlib.run.confirmation import Testimony
 from anonlib.run.manifest_reading import read_manifest
 from anonlib.spark.digest import digest_table
+from anonlib.spark.file_list import newest_version
 
 
 def take_testimony(table: DataFrame, folder: str | None, version: int | None = None) -> Testimony:
@@ -28,4 +29,5 @@ def take_testimony(table: DataFrame, folder: str | None, version: int | None = N
         take_digest=lambda places: digest_table(table, places),
         manifest={} if folder is None else read_manifest(table.sparkSession, folder, version),
         count=partial(auditing.audit_table, table),
+        version=newest_version(table) if version is None and folder is not None else version,
     )

@@ -1,6 +1,7 @@
 """Lines of a certificate that follow from the classes of a table, or that the manifest has."""
 
 import json
+import re
 from collections.abc import Callable
 from functools import partial
 from itertools import product
@@ -176,6 +177,33 @@ def test_a_run_of_another_table_with_the_same_id(made: tuple[pa.Table, dict[str,
     told = {line.name: line.reason for line in lines}
     assert told["classes"] == "the table has other columns than are to be counted"
     assert told["rows of the smallest class"] == told["classes"]
+
+
+def test_a_table_that_has_grown_since(made: tuple[pa.Table, dict[str, Any]]) -> None:
+    """What is contradicted is explained by the version; only what differs is said."""
+    table, record = made
+    published = {"outcome": "published", "table": "out/people", "table_version": 2}
+    facts = seal_record(json.dumps({**record, **published}))
+    grown = pa.concat_tables([table, table])
+
+    def compare(there: pa.Table, version: int) -> dict[str, str]:
+        testimony = confirmation.Testimony(
+            *(tuple(there.column_names), frozenset(), lambda _: digest_in_memory(there), {}),
+            partial(audit_in_memory, there),
+            version,
+        )
+        lines = confirm_lines(Certificate(facts.page(), facts, None), testimony)
+        return {line.name: line.reason for line in lines}
+
+    told = compare(grown, 7)
+    assert told["the version that was compared"] == (
+        "the certificate is of version 2, and version 7 of the table was compared: `--version 2` "
+        "compares its own"
+    )
+    assert told["rows"] == f"the table has {2 * len(table)}"
+    assert re.fullmatch(r"the table has 0\.\d+", told[LARGEST])
+    assert "the version that was compared" not in compare(grown, 2)
+    assert "the version that was compared" not in compare(table, 7)  # as after OPTIMIZE
 
 
 def test_what_the_manifest_has_of_a_batch(made: tuple[pa.Table, dict[str, Any]]) -> None:
