@@ -15,11 +15,12 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from anonlib.config import secrets as secret_names
-from anonlib.errors import InputError
+from anonlib.errors import InputError, StorageError
 from anonlib.spark.jars import ensure_jars
 from anonlib.spark.java import require_java
 from anonlib.spark.jvm import find_class, remember_functions
 from anonlib.spark.loan import change_setting
+from anonlib.spark.translation import name_disk_error
 
 #: Names of settings whose values are secrets.
 SECRET = rf"(?i){secret_names.SECRET}|fs\.azure"
@@ -201,6 +202,8 @@ def _start(settings: dict[str, str]) -> SparkSession:
                 started = SparkSession.builder.config(map=dict(conf)).getOrCreate()
         except Exception as error:
             require_java()
+            if (wrong := name_disk_error(error)) is not None:
+                raise StorageError(f"Spark could not start: {wrong}") from error
             raise InputError(
                 "Spark could not start: the settings under `spark` must be valid, and the "
                 f"machine needs memory for them ({type(error).__name__})"

@@ -29,6 +29,13 @@ CREDENTIALS = (
     "the store has found no credentials, or refuses them; give them in the environment "
     "(AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY) or by the machine's role"
 )
+#: Errors of disks, as in _KNOWN.
+_DISK: tuple[tuple[str, type[AnonlibError], str], ...] = (
+    (r"No space left on device|ENOSPC", StorageError, "no space left on the disk"),
+    (r"Disk quota exceeded", StorageError, "the disk quota is used up"),
+    (r"File too large", StorageError, "the system's limit of file sizes is reached"),
+    (r"Read-only file system", StorageError, "the file system is read-only"),
+)
 #: (pattern in a text of the JVM, error of anonlib, its text). The first match counts.
 _KNOWN: tuple[tuple[str, type[AnonlibError], str], ...] = (
     # These come first, since they cause others: an end of a stream, a missing file.
@@ -53,7 +60,7 @@ _KNOWN: tuple[tuple[str, type[AnonlibError], str], ...] = (
             "max_rows"
         ),
     ),
-    (r"No space left on device|ENOSPC", StorageError, "no space left on the disk"),
+    *_DISK,
     (
         r"I/O error occurred while|connection has been closed|terminating connection",
         StorageError,
@@ -105,9 +112,6 @@ _KNOWN: tuple[tuple[str, type[AnonlibError], str], ...] = (
         "Spark knows no such store; that of S3 is s3a://",
     ),
     (r"UnknownStoreException|NoSuchBucket", InputError, "no such bucket"),
-    (r"Disk quota exceeded", StorageError, "the disk quota is used up"),
-    (r"File too large", StorageError, "the system's limit of file sizes is reached"),
-    (r"Read-only file system", StorageError, "the file system is read-only"),
     (
         r"Permission denied|Operation not permitted|AccessControlException|AccessDenied",
         StorageError,
@@ -275,6 +279,12 @@ def translate(
         if re.search(pattern, text):
             return (permission_error if meaning == DENIED else kind)(f"{what}: {meaning}")
     return StorageError(f"{what}: Spark failed with {_name(error)}; --debug shows its own words")
+
+
+def name_disk_error(error: Exception) -> str | None:
+    """What is said of an exception of Spark that a disk is the cause of; None of others."""
+    text = _full_text(error)
+    return next((meaning for pattern, _, meaning in _DISK if re.search(pattern, text)), None)
 
 
 def find_conditions(error: Exception) -> list[tuple[str, str]]:

@@ -9,7 +9,13 @@ from pyspark.errors import PythonException
 from pyspark.logger import PySparkLogger
 
 from anonlib.errors import AnonlibError, BlockError, InputError, StorageError
-from anonlib.spark.translation import _LOGGERS, CREDENTIALS, translate, translate_errors
+from anonlib.spark.translation import (
+    _LOGGERS,
+    CREDENTIALS,
+    name_disk_error,
+    translate,
+    translate_errors,
+)
 
 TRACEBACK = (
     "[PYTHON_EXCEPTION] An exception was thrown from the Python worker: Traceback (most recent "
@@ -65,6 +71,24 @@ FACTORY = (
     "\n\tat java.base/java.lang.ProcessBuilder$NullOutputStream.write(ProcessBuilder.java:445)"
     "\n\tat org.apache.spark.api.python.PythonWorkerFactory.createThroughDaemon(Python.scala:1)"
 )
+
+
+def test_disks_that_keep_spark_from_starting() -> None:
+    """Other failures at the start are of the settings: the first error of files need not be."""
+    cause = Throwable("java.io.IOException", "File too large")
+    full = Captured(Throwable(SPARK, "An error occurred", cause))
+    assert name_disk_error(full) == "the system's limit of file sizes is reached"
+    cause = Throwable("java.io.IOException", "Permission denied")
+    assert name_disk_error(Captured(Throwable(SPARK, "An error occurred", cause))) is None
+
+
+def test_a_name_that_spark_can_not_read_is_no_corrupt_file() -> None:
+    error = told(
+        (SPARK, "[FAILED_READ_FILE.NO_HINT] Encountered error. SQLSTATE: KD001"),
+        ("java.lang.IllegalArgumentException", "Relative path in absolute URI: .10:00.csv.crc"),
+    )
+    assert isinstance(error, InputError)
+    assert "the name of a file or folder has a colon, which Spark can't read there" in str(error)
 
 
 @pytest.mark.parametrize(
