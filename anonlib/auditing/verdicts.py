@@ -142,3 +142,22 @@ def sort_problems(problems: Sequence[Problem], n_rows: int) -> tuple[Problem, ..
     """Each problem once, in order; a table without rows is one."""
     empty = [] if n_rows else [Problem("", "the table has no rows")]
     return tuple(sorted({*problems, *empty}))
+
+
+def advise_equal_cells(verdicts: Sequence[Verdict], spec: AuditSpec, n_more: int) -> str:
+    """What to do where classes may fail because cells of several blocks, which share persons, were
+    released with the same values; empty if that can't be the reason.
+
+    Args:
+        verdicts: The verdicts of the audit.
+        spec: Its spec.
+        n_more: How many more cells than classes there are.
+    """
+    failing = {each.spec.get("type") for each in verdicts if not each.holds}
+    counted = any(m.type in failing and m.looks_at == "counts" for m in spec.models)
+    if spec.persons != "token" or n_more <= 0 or not counted:
+        return ""
+    return (
+        "classes of several cells share persons, who count there once: choose recoders that keep "
+        "cells apart, or fewer blocks (`partition`)"
+    )

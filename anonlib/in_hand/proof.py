@@ -47,6 +47,7 @@ def audit_release(
     exact_sizes: Whether no size of a class in the report is rounded.
     """
     from anonlib.auditing.in_memory import audit_in_memory
+    from anonlib.auditing.verdicts import advise_equal_cells
 
     spec = make_published_spec(config)
     columns = {c.name: release.table.column(c.id) for c in rows.schema.released}
@@ -59,7 +60,8 @@ def audit_release(
         report = _audit_controllers(
             report, pa.table(columns), spec, release.controllers, rows.schema
         )
-    report.require_passed("the audit")
+    n_more = release.n_cells - report.n_classes
+    report.require_passed("the audit", advise_equal_cells(report.verdicts, spec, n_more))
     _require_pseudonyms(release.table, rows)
     n_in, n_out = rows.table.num_rows, report.n_rows
     if not 0 <= n_in - n_out <= config.privacy.may_suppress(n_in):

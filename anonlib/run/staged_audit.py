@@ -132,11 +132,16 @@ def require_with_published(
 
 
 def require_audited(
-    report: AuditReport, outcome: Outcome, plan: Plan, scan: Scan, privacy: PrivacySection
+    report: AuditReport,
+    outcome: Outcome,
+    plan: Plan,
+    scan: Scan,
+    privacy: PrivacySection,
+    advice: str = "",
 ) -> None:
     """Raises AuditError unless the audit passed, no row was lost or invented, and no more rows were
-    suppressed than allowed."""
-    report.require_passed("the audit")
+    suppressed than allowed. advice: What to do where models do not hold."""
+    report.require_passed("the audit", advice)
     n_kept = outcome.digest.n_rows
     max_suppressed = privacy.may_suppress(scan.n_rows)
     complete = n_kept == report.n_rows and outcome.n_rows == plan.n_rows

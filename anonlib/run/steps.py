@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from anonlib.auditing import AuditReport, AuditSpec
+from anonlib.auditing.verdicts import advise_equal_cells
 from anonlib.config.checks.context_section import require_current
 from anonlib.config.checks.persons import note_links
 from anonlib.config.keys import new_token_key
@@ -183,7 +184,9 @@ class Run:
             spec = make_published_spec(config)
             report = audit_staged(rows, spec, schema, staging.plan, table, by_file)
             self.account.report = report
-            require_audited(report, outcome, staging.plan, scan, config.privacy)
+            n_more = outcome.n_cells - report.n_classes
+            advice = advise_equal_cells(report.verdicts, spec, n_more)
+            require_audited(report, outcome, staging.plan, scan, config.privacy, advice)
             table_report = report if table is None else self._audit_table(table, spec, report)
             rules = judge_audited(config, schema, (report, table_report), scan.content.kinds)
             nodes = self._find_nodes(rows, schema, table, table_report)

@@ -1,6 +1,6 @@
 """The work of one task, without Spark: the Arrow table of some blocks becomes released rows."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any, cast
@@ -44,6 +44,7 @@ from anonlib.table.encoding import (
 from anonlib.worker.cell_counts import CellCounter, CellStates, cell_costs, count_cells
 from anonlib.worker.contracts import find_cells, recode_column, update_metric
 from anonlib.worker.least_extents import find_least_extents
+from anonlib.worker.unions import merge_failing_unions
 
 
 @dataclass(frozen=True)
@@ -175,8 +176,8 @@ def _anonymize(table: pa.Table, task: Task) -> tuple[pa.Table, Totals]:
             blocks = table.column(BLOCK).to_numpy()
     start = np.flatnonzero(np.diff(blocks, prepend=blocks[0] - 1))
     controller = table.column(CONTROLLER).to_numpy()[start] if task.own else None
-    cells = _cells(block, start, controller, task)
-    of_cells = recode_cells(table, cells, task)
+    own_blocks = _split_blocks(block, start, controller, task)
+    cells, of_cells = _recode_blocks(own_blocks, start, table, task)
     seen = ReleasedBlock(
         block,
         cells.id,
@@ -228,11 +229,8 @@ def _merge_blocks(block: Block, blocks: Codes, pools: Ints) -> Codes:
     return merged
 
 
-def _cells(block: Block, start: Ints, controller: Ints | None, task: Task) -> Cells:
-    """The cells of some blocks.
-
-    A block is bisected to `max_rows`, then split by the chain's task steps. The kernel works on
-    each part separately.
+def _split_blocks(block: Block, start: Ints, controller: Ints | None, task: Task) -> list[Block]:
+    """Blocks that follow one after the other, each with the models that it must hold.
 
     Args:
         block: The rows of all blocks, block after block.
@@ -240,15 +238,43 @@ def _cells(block: Block, start: Ints, controller: Ints | None, task: Task) -> Ce
         controller: int32[b]. The controller of each block; None if none has models of its own.
         task: The task.
     """
+    bounds = pairwise([*start.tolist(), block.n])
+    blocks = [part(block, slice(first, end)) for first, end in bounds]
+    if controller is None:
+        return blocks
+    models = _models_by_controller(controller, task)
+    of_each = zip(blocks, controller.tolist(), strict=True)
+    return [replace(one, models=models[number]) for one, number in of_each]
+
+
+def _recode_blocks(
+    blocks: Sequence[Block], start: Ints, table: pa.Table, task: Task
+) -> tuple[Cells, dict[str, pa.Array]]:
+    """The cells of blocks, and by id their released values.
+
+    Cells that share persons are judged together where their released values are equal. table: The
+    rows of all blocks, as for `_split_blocks`.
+    """
+    cells = _cells(blocks, start, task)
+    of_cells = recode_cells(table, cells, task)
+    shares = task.unit and any(m.looks_at == "counts" for each in blocks for m in each.models)
+    while shares and (merged := merge_failing_unions(blocks, start, cells, of_cells)) is not cells:
+        cells, of_cells = merged, recode_cells(table, merged, task)
+    return cells, of_cells
+
+
+def _cells(blocks: Sequence[Block], start: Ints, task: Task) -> Cells:
+    """The cells of some blocks.
+
+    A block is bisected to `max_rows`, then split by the chain's task steps. The kernel works on
+    each part separately. start: As for `_split_blocks`.
+    """
     kernel: Kernel = registry.build("kernel", task.kernel)
     steps = [registry.build("partitioner", spec) for spec in task.steps]
-    models = {} if controller is None else _models_by_controller(controller, task)
-    cell_id = np.empty(block.n, np.int64)
+    n = int(start[-1]) + blocks[-1].n
+    cell_id = np.empty(n, np.int64)
     n_cells = 0
-    for i, (first, end) in enumerate(pairwise([*start.tolist(), block.n])):
-        one = part(block, slice(first, end))
-        if controller is not None:
-            one = replace(one, models=models[int(controller[i])])
+    for first, one in zip(start.tolist(), blocks, strict=True):
         for outer in bisect(one, task.max_rows):
             fitting = _some(one, outer)
             for inner in parts(fitting, steps, task.seed):
@@ -256,7 +282,7 @@ def _cells(block: Block, start: Ints, controller: Ints | None, task: Task) -> Ce
                 cell_id[first + outer[inner]] = found + n_cells
                 n_cells += m
     block_of_cell = np.empty(n_cells, np.int64)
-    block_of_cell[cell_id] = np.repeat(np.arange(len(start)), np.diff(start, append=block.n))
+    block_of_cell[cell_id] = np.repeat(np.arange(len(start)), np.diff(start, append=n))
     return Cells(cell_id, n_cells, block=block_of_cell)
 
 

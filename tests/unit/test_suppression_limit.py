@@ -26,7 +26,7 @@ def test_the_most_rows(limit: float, n_rows: int, most: int) -> None:
 def counts(kept: int, *, audited: int | None = None, made: int = 100, planned: int = 100) -> Any:
     audited = kept if audited is None else audited
     return (
-        SimpleNamespace(require_passed=lambda _: None, n_rows=audited),
+        SimpleNamespace(require_passed=lambda *_: None, n_rows=audited),
         SimpleNamespace(digest=SimpleNamespace(n_rows=kept), n_rows=made),
         SimpleNamespace(n_rows=planned),
         SimpleNamespace(n_rows=100),
