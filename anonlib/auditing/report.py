@@ -221,9 +221,16 @@ class AuditReport:
             raise AuditError(f"{what} failed, nothing was published: {texts}")
 
     @property
+    def of_whole(self) -> "AuditReport":
+        """The report without the verdicts on parts of the table, such as each controller's rows: a
+        class of the table may have rows of several parts."""
+        verdicts = tuple(v for v in self.verdicts if not split_label(v.model)[0])
+        return replace(self, verdicts=verdicts)
+
+    @property
     def smallest_class(self) -> int | None:
-        """The fewest persons of any class, or a number that none is below; None if no verdict on
-        k-anonymity tells it."""
+        """The fewest persons of any class, of the table or of a part that was judged, or a number
+        that none is below; None if no verdict on k-anonymity tells it."""
         counts = [v for v in self.verdicts if split_label(v.model)[1].startswith("k_anonymity")]
         proved = [v.required if v.value is None and v.holds else v.value for v in counts]
         known = [int(value) for value in proved if value is not None]

@@ -500,7 +500,7 @@ def _value_risk(
     """
     if not unit:
         return value_risk(report.sizes, report.n_classes, report.n_rows)
-    fewest = report.smallest_class
+    fewest = report.of_whole.smallest_class
     if not fewest:
         return {}
     largest = {"prosecutor_max": 1 / fewest}

@@ -188,7 +188,7 @@ class Release:
         for judged in () if self.evaluation is None else self.evaluation.gates:
             yield "gate passed", judged.text
         for name, value in self.risk.items():
-            most = name == "prosecutor_max" and not self.audit.knows_smallest
+            most = name == "prosecutor_max" and not self.audit.of_whole.knows_smallest
             yield RISKS[name], f"{'at most ' if most else ''}{value:.4g}"
         for note in self.notes[:MOST_LINES]:
             yield "note", note

@@ -126,7 +126,7 @@ def _are_midnights(times: pa.ChunkedArray) -> bool:
     hour = 3600 * {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[times.type.unit]
     within = np.unique(times.cast(pa.int64()).drop_null().to_numpy() % (24 * hour))
     if times.type.tz is None:
-        return within.tolist() == [0]
+        return bool(within.tolist() == [0])
     apart = within.max(initial=0) - within.min(initial=24 * hour)
     return bool(0 < len(within) <= 2 and apart in (0, hour, 23 * hour))
 

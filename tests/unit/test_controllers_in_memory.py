@@ -219,3 +219,31 @@ def test_merged_controllers_that_can_not_hold_their_models(persons: dict[str, An
     }
     with pytest.raises(InfeasibleError, match="all controllers together don't hold"):
         anonlib.anonymize(table, chosen)
+
+
+def test_the_risk_is_of_classes_of_the_table() -> None:
+    """Whoever reads the release sees no hospital: a class of both has eight persons."""
+    n = 8
+    table = pd.DataFrame(
+        {
+            "age": [30.0] * n,
+            "person": [f"p{i}" for i in range(n)],
+            "hospital": ["N"] * 3 + ["S"] * 5,
+            "illness": ["flu", "cold"] * 4,
+        }
+    )
+    chosen = {
+        "attributes": {
+            "person": {"role": "identifier"},
+            "hospital": {"role": "drop"},
+            "age": {**QUASI, "scale": "continuous"},
+            "illness": {"role": "sensitive"},
+        },
+        "unit": ["person"],
+        "privacy": {"models": [{"type": "k_anonymity", "k": 3}]},
+        "partition": {"steps": [{"type": "controller", "column": "hospital"}, {"type": "single"}]},
+    }
+    found = anonlib.anonymize(table, chosen)
+    assert (found.audit.n_classes, found.audit.smallest_class) == (1, 3)
+    assert found.audit.of_whole.smallest_class == 8
+    assert {**found.risk} == {"prosecutor_max": 1 / 8}
