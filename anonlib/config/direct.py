@@ -205,7 +205,7 @@ def count_kinds(texts: Iterable[str]) -> KindCounts:
     n_texts = n_direct = 0
     for text in texts:
         plain, n_texts = text.strip()[:MOST_LETTERS], n_texts + 1
-        if len(plain) < _LEAST_DIGITS and plain.isdecimal():
+        if not plain or (len(plain) < _LEAST_DIGITS and plain.isdecimal()):
             continue
         kinds = [kind for kind, fits in _WHOLE.items() if len(plain) <= MOST_SHORT and fits(plain)]
         found = [*_find_strict(plain)]

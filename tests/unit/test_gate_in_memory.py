@@ -69,6 +69,15 @@ def test_what_shows_persons(case: tuple[str, Any, dict[str, Any], str]) -> None:
     assert "P-0" not in str(found)
 
 
+def test_the_order_of_rows_hides_no_texts() -> None:
+    """Of many texts, a part is looked at that does not depend on it."""
+    rows = pd.concat([table()] * 8)
+    rows["x"] = [f"p{i}@web.de" if i >= len(rows) - 60 else f"r{i}" for i in range(len(rows))]
+    for each in (rows, rows[::-1]):
+        found = judged(each, attributes={"x": SENSITIVE})["x"]
+        assert any("its values look like texts with e-mail addresses" in text for text in found)
+
+
 @pytest.mark.parametrize("made", MADE, ids=[made[0] for made in MADE])
 def test_what_is_made_of_an_identifier(made: tuple[str, Any]) -> None:
     name, x = made
