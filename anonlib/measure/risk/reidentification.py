@@ -53,17 +53,16 @@ class Reidentification(Measure):
     names: ClassVar[Mapping[str, str]] = {
         "prosecutor_max": "largest chance of a person to be found by an attacker who knows that "
         "the person is in the release; 0 to 1, less is safer",
-        "prosecutor_mean": "mean chance of persons, by the smallest class of each, to be found by "
-        "an attacker who knows that they are in the release; 0 to 1, less is safer",
-        "prosecutor_at_risk": "share of persons found with a chance above `threshold` by an "
-        "attacker who knows they are in the release, by the smallest class of each; 0 to 1, less "
-        "is safer",
+        "prosecutor_mean": "mean chance of persons, by their smallest class, to be found by one "
+        "who knows they are in the release; 0 to 1, less is safer",
+        "prosecutor_at_risk": "share of persons, by smallest class, found with a chance above "
+        "`threshold` by an attacker who knows who is in; 0 to 1, less is safer",
         "journalist_max": "largest chance of a person to be found by an attacker who does not know "
         "who is in the release; 0 to 1, less is safer",
-        "journalist_at_risk": "share of persons found with a chance above `threshold` by one who "
-        "does not know who is in the release, by the smallest class of each; 0 to 1, less is safer",
-        "marketer": "share of persons whom an attacker who links everybody, by the smallest class "
-        "of each, would get right, on average; 0 to 1, less is safer",
+        "journalist_at_risk": "share of persons, by smallest class, found with a chance above "
+        "`threshold` by one who does not know who is in; 0 to 1, less is safer",
+        "marketer": "share of persons, by their smallest class, whom one who links everybody would "
+        "get right, on average; 0 to 1, less is safer",
     }
     reference: ClassVar[str] = (
         "K. El Emam, F. K. Dankar, Protecting privacy using k-anonymity, Journal of the American "
