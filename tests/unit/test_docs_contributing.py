@@ -20,10 +20,15 @@ import anonlib
 from anonlib import registry
 from anonlib.arrays import snap
 from anonlib.cli import main
+from anonlib.encode import encode
+from anonlib.loss import ReleasedBlock
+from anonlib.measure.learners import TaskSize
 from anonlib.recode import Cells, Domain
+from anonlib.worker.contracts import merge_states, update_metric
 from tests.property import test_kernel_contract as kernels
 from tests.property import test_partitioners as partitioners
 from tests.property import test_privacy_models as models
+from tests.support import make_block
 from tests.texts import entries, examples, install_examples, write_examples
 from tests.unit import test_audit_rules as audits
 from tests.unit import test_listing as listings
@@ -37,6 +42,9 @@ ADDED = [
     ("audit", "present_values"),
     ("recoder", "lowest"),
     ("measure", "kept"),
+    ("metric", "largest_cell"),
+    ("encoding", "is_present"),
+    ("learner", "nearest_rows"),
 ]
 
 
@@ -179,6 +187,35 @@ def test_measure(added: Path) -> None:
     assert (figure.name, figure.value) == ("share", 0.75)
     (figure,) = kept.measure(SimpleNamespace(n_source=0, n_released=0)).figures
     assert (figure.value, figure.note) == (None, "the source has no rows")
+
+
+def test_metric(added: Path) -> None:
+    metric = made("metric", "largest_cell")
+    block = make_block(np.arange(20.0)[:, None], k=5)
+    states = [
+        update_metric(metric, ReleasedBlock(block, np.repeat([0, 1], [n, 20 - n]), 2))
+        for n in (5, 12)
+    ]
+    assert [metric.value(state) for state in states] == [15, 12]
+    assert metric.value(merge_states(metric, *states)) == 15
+    assert metric.value(np.zeros(1)) is None
+
+
+def test_encoding(added: Path) -> None:
+    table = pa.table({"age": pa.array([30, None, 41])})
+    plain = encode(table, {"age": "is_present"})
+    assert plain.names == ("age is there",)
+    assert plain.features.toarray().tolist() == [[1.0], [0.0], [1.0]]
+    both = encode(table, {"age": {"type": "is_present", "missing": True}})
+    assert both.features.toarray().tolist() == [[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]]
+
+
+def test_learner(added: Path) -> None:
+    learner = made("learner", "nearest_rows", n=1)
+    assert (learner.suits(2), learner.suits(0)) == (True, False)
+    model = learner.estimator(TaskSize(n_classes=2, n_rows=4, n_rarest=2, seed=0))
+    model.fit(np.array([[0.0], [1.0], [8.0], [9.0]]), ["a", "a", "b", "b"])
+    assert model.predict(np.array([[0.4], [8.6]])).tolist() == ["a", "b"]
 
 
 def test_format_and_lint(added: Path) -> None:
