@@ -55,6 +55,7 @@ from anonlib.local.frames import (
 from anonlib.local.limits import find_accounts, find_unsupported
 from anonlib.run.promise import make_promise
 from anonlib.run.source_summary import summarize_source
+from anonlib.table.encoding import note_rounded
 from anonlib.table.schema import Column
 from anonlib.text import is_few
 
@@ -454,7 +455,8 @@ def _release_in_memory(
     order = pa.array(np.random.default_rng().permutation(release.table.num_rows))
     schema = rows.schema
     released = pa.table({c.name: release.table.column(c.id) for c in schema.released}).take(order)
-    notes = (*notes, *schema.notes, *_note(rows, config), *release.notes)
+    rounded = note_rounded(schema, release.encodings)
+    notes = (*notes, *schema.notes, *rounded, *_note(rows, config), *release.notes)
     record = _make_record(run_id, release, rows, report, config, notes)
     record["policy"] = [asdict(verdict) for verdict in rules]
     record["overview"] = asdict(overview)

@@ -56,6 +56,7 @@ from anonlib.spark.lease import Lease
 from anonlib.spark.storage import Storage
 from anonlib.spark.translation import translate_errors
 from anonlib.table.columns import COST, FILE
+from anonlib.table.encoding import note_rounded
 from anonlib.table.schema import Schema
 from anonlib.text import drop_file_scheme
 from anonlib.worker.marks import marks_of
@@ -125,6 +126,7 @@ class Run:
                     *notes,
                     *source.schema.notes,
                     *note_midnights(source.schema, scan.sample),
+                    *note_rounded(source.schema, scan.encodings),
                     *note_links(self.config),
                     *note_unused(self.config),
                     *result.notes,

@@ -1,7 +1,7 @@
 """Encodes quasi-identifiers as the columns that kernels work on. Each column has one frozen
 encoding, fitted on the whole table and shared by all blocks."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -17,11 +17,13 @@ from anonlib.privacy import PrivacyModel, Reference
 from anonlib.privacy.shares import reference_of
 from anonlib.table.block import Block, Ranks
 from anonlib.table.missing import missing_values
-from anonlib.table.schema import Column, Scale
+from anonlib.table.schema import Column, Scale, Schema
 from anonlib.text import fold_text
 
 #: No standardized value is larger than this, so that sums over a block stay exact on the grid.
 MAX_RANGE = 2.0**14
+#: Whole numbers are floats without a loss below this power of two.
+FLOAT_BITS = 53
 #: A half range below this counts as 0: dividing by it could overflow.
 NO_RANGE = 2.0**-1000
 #: In a day.
@@ -194,6 +196,19 @@ def tell_time(number: float, type: pa.DataType) -> str | None:
     except OverflowError:
         return None
     return moment.date().isoformat() if pa.types.is_date(type) else moment.isoformat(" ", "minutes")
+
+
+def note_rounded(schema: Schema, encodings: Iterable[Encoding]) -> Iterator[str]:
+    """A note of each continuous column whose numbers are too large for floats."""
+    for encoding in encodings:
+        column = schema.by_id(encoding.id)
+        is_float = pa.types.is_floating(column.type) or pa.types.is_temporal(column.type)
+        largest = max(abs(encoding.low), abs(encoding.high))
+        if encoding.scale is Scale.CONTINUOUS and not is_float and largest >= 2.0**FLOAT_BITS:
+            yield (
+                f"column {column.name}: numbers of 2^{FLOAT_BITS} or more are compared and "
+                "measured as floats, so that neighbours may count as equal"
+            )
 
 
 def moments(values: Floats, low: float, high: float) -> tuple[float, float]:

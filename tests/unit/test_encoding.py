@@ -22,9 +22,10 @@ from anonlib.table.encoding import (
     list_protected_values,
     mix,
     moments,
+    note_rounded,
     to_float,
 )
-from anonlib.table.schema import Column, Role, Scale
+from anonlib.table.schema import Column, Role, Scale, Schema
 
 QUICK = settings(max_examples=60)
 EDGE = MAX_RANGE + 1e-6
@@ -384,3 +385,24 @@ def test_values_of_a_protected_column() -> None:
     assert numbers.reference.count.tolist() == [2, 1]
     assert numbers.reference.n_missing == 2
     assert codes_among(pa.array([-0.0, 2.5]), (), numbers.categories).tolist() == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("values", "told"),
+    [
+        (pa.array([1, 2**53 - 1]), False),
+        (pa.array([1, 2**53 + 1]), True),
+        (pa.array([-(2**60), 1]), True),
+        (pa.array([Decimal(10**19), Decimal(1)], pa.decimal128(20, 0)), True),
+        (pa.array([1e300, 1.0]), False),  # as they are read
+        (pa.array([None, None], pa.int64()), False),
+    ],
+    ids=["below", "above", "negative", "decimal", "float", "empty"],
+)
+def test_numbers_that_floats_round_are_told(values: pa.Array, *, told: bool) -> None:
+    role, scale = Role.QUASI_IDENTIFIER, Scale.CONTINUOUS
+    column = Column("number", "c0", role, values.type, "long", scale=scale)
+    notes = [*note_rounded(Schema((column,)), [fit_whole(column, values)])]
+    assert [note.startswith("column number: numbers of 2^53 or more") for note in notes] == (
+        [True] * told
+    )

@@ -63,3 +63,14 @@ def test_the_flag_of_missing_values_counts_where_some_are_there() -> None:
     }
     losses = anonlib.anonymize(table, config).losses
     assert losses["ncp"] == pytest.approx(NCP / 2, rel=1e-5)
+
+
+def test_numbers_beyond_floats_are_told() -> None:
+    table = pd.DataFrame({"number": [2**53 + i for i in range(12)]})
+    config = {
+        "attributes": {"number": CONTINUOUS},
+        "one_row_per_person": True,
+        "privacy": {"models": [{"type": "k_anonymity", "k": 3}], "acknowledge_unique": True},
+    }
+    notes = anonlib.anonymize(table, config).notes
+    assert sum("numbers of 2^53 or more" in note for note in notes) == 1
