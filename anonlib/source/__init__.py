@@ -226,17 +226,7 @@ def _open(
     fields = tuple(read_field(name, typed[i]) for i, name in enumerate(names))
     schema = resolve(config, fields)
     _require_known_equality(schema)
-    plain_columns = {c.id: _plain_floats(columns[c.id], c.type, c.role) for c in schema.columns}
-    # Blocks, audits and hashes compare the bytes of texts, as Arrow does.
-    plain_columns |= {
-        c.id: F.collate(columns[c.id], PLAIN)
-        for c in schema.columns
-        if c.source_type.startswith(COLLATED)
-    }
-    plain_columns |= {
-        c.id: canonical_identity(plain_columns[c.id], c.source_type, config.person.fold_case)
-        for c in schema.identifying
-    }
+    plain_columns = _list_plain_columns(schema, columns, config.person.fold_case)
     if keep or zone:
         # On local disks during the run, encrypted like Spark's spilled data.
         with translate_errors("source", permission_error=InputError):
@@ -248,6 +238,20 @@ def _open(
     casts = {id: type for id, type in casts.items() if id in plain_columns}
     made = Source(raw, fresh, plain_columns, casts, schema, version, fields, files, seen_as, zone)
     return replace(made, waiting=before, is_pattern=pattern)
+
+
+def _list_plain_columns(
+    schema: Schema, columns: Mapping[str, Column], fold_case: bool
+) -> dict[str, Column]:
+    """By id: the columns with one form for each value: no NaN where that is missing, texts in the
+    collation of bytes, by which blocks, audits and hashes compare them, as Arrow does, and one text
+    for each person."""
+    plain = {c.id: _plain_floats(columns[c.id], c.type, c.role) for c in schema.columns}
+    collated = [c.id for c in schema.columns if c.source_type.startswith(COLLATED)]
+    plain |= {id: F.collate(columns[id], PLAIN) for id in collated}
+    return plain | {
+        c.id: canonical_identity(plain[c.id], c.source_type, fold_case) for c in schema.identifying
+    }
 
 
 def _fill(cache: DataFrame, zone: str) -> None:
