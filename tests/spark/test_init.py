@@ -283,6 +283,9 @@ def test_typed_formats(spark: SparkSession, tmp_path: Path, kind: str) -> None:
         (F.col("id") % 2 == 0).alias("flag"),
         F.expr("cast(id as decimal(20,2))").alias("amount"),
         F.expr("if(id = 5, double('nan'), id)").alias("nan"),
+        (F.col("id") + 491_511_234_000).alias("mobile"),
+        (F.col("id") + 491_511_234_000).cast("decimal(12,0)").alias("as_decimal"),
+        F.expr("if(id = 5, double('nan'), id + 491511234000)").alias("as_double"),
     )
     frame.write.format(kind).save(path)
     found = seen(path)
@@ -292,6 +295,9 @@ def test_typed_formats(spark: SparkSession, tmp_path: Path, kind: str) -> None:
     assert (by_name["many"].n_present, by_name["nan"].n_present) == (290, 299)
     assert by_name["none"].n_present == 0
     assert by_name["amount"].type == "decimal(20,2)"
+    assert {n: c.kind for n, c in by_name.items() if c.kind} == dict.fromkeys(
+        ("mobile", "as_decimal", "as_double"), "phone numbers"
+    )
     assert {n for n, c in by_name.items() if not c.n_present} >= {"tags", "map", "none"}
     assert {n for n, c in by_name.items() if not c.is_seen} == {"tags", "map"}
     lines = format_draft(make_draft(found), Path()).splitlines()
