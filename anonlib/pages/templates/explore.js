@@ -90,11 +90,12 @@
       boxes.push(box(spot));
       draw("text", { x: spot[0], y: spot[1], class: "aside end", transform: `rotate(-90 ${spot[0]} ${spot[1]})` }, label);
     }
-    return [...boxes, ...lines];
+    return [boxes, lines];
   };
 
-  // Labels of the named settings, each where no other label is: `taken` are the boxes of those there.
-  const drawTags = (settings, place, taken) => {
+  // Labels of the named settings, each where no other label is, and no line if there is such a place:
+  // `taken` are the boxes of the labels and of the points that are there, `lines` those of bounds.
+  const drawTags = (settings, place, taken, lines) => {
     const shown = named.filter((each) => settings.includes(each));
     const full = [...taken, ...shown.map(place).map(([x, y]) => [x - 9, x + 9, y - 8, y + 4])];
     for (const each of shown) {
@@ -105,7 +106,8 @@
         [26, 18], [-width - 26, 18], [12, 46], [left, 46]].map(([dx, dy]) => [x + dx, y + dy])
         .filter(([from, base]) => from > LEFT && from + width < W && base > TOP && base < BOTTOM);
       const box = ([from, base]) => [from, from + width, base - 12, base];
-      const free = spots.find((spot) => full.every((other) => apart(box(spot), other))) || spots[0] || [LEFT, y];
+      const find = (others) => spots.find((spot) => others.every((other) => apart(box(spot), other)));
+      const free = find([...full, ...lines]) || find(full) || spots[0] || [LEFT, y];
       full.push(box(free));
       draw("text", { x: free[0], y: free[1], class: "aside" }, each.tag);
     }
@@ -124,7 +126,7 @@
     }
     for (const tick of xs) draw("text", { x: px(tick), y: BOTTOM + 20, class: "tick middle" }, number(tick));
     const place = (each) => [px(mean(each, x)), py(mean(each, y))];
-    const taken = drawBounds(bounds, px, settings.map(place).map(([a, b]) => [a - 8, a + 8, b - 8, b + 8]));
+    const [taken, lines] = drawBounds(bounds, px, settings.map(place).map(([a, b]) => [a - 8, a + 8, b - 8, b + 8]));
     draw("polyline", { class: "frontier",
       points: best.map((each) => `${px(mean(each, x))},${py(mean(each, y))}`).join(" ") });
     for (const each of settings) {
@@ -133,7 +135,7 @@
         class: `point line-${i + 1}` }, data.marks[i]);
       point.addEventListener("click", () => choose(each));
     }
-    drawTags(settings, place, taken);
+    drawTags(settings, place, taken, lines);
     if (settings.includes(chosen)) {
       draw("circle", { cx: px(mean(chosen, x)), cy: py(mean(chosen, y)), r: 9, class: "ring" });
     }
