@@ -135,6 +135,11 @@ def is_few(n: int, k: int) -> bool:
     return 0 < n < k
 
 
+def join_names(names: Iterable[str]) -> str:
+    """Names of columns in a line, blank ones in quotes."""
+    return ", ".join(name if name.strip() else repr(name) for name in names)
+
+
 def count_noun(n: int, one: str, many: str = "") -> str:
     """`1 row`, `2,997 rows`."""
     return f"{n:,} {one if n == 1 else many or one + 's'}"

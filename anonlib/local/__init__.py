@@ -34,7 +34,7 @@ from anonlib.table.encoding import (
     to_float,
 )
 from anonlib.table.schema import Column, Role, Scale, target_scale
-from anonlib.text import MISSING_TOKENS
+from anonlib.text import MISSING_TOKENS, join_names
 from anonlib.worker.contracts import find_cells
 
 #: The id of the target. The ids of quasi-identifiers are c0, c1, ...
@@ -226,7 +226,7 @@ def _names(data: Any) -> list[Any]:
         names = data.column_names if isinstance(data, pa.Table) else list(data.columns)
         if same := [str(name) for name, n in Counter(names).items() if n > 1]:
             raise InputError(
-                f"data: several columns have the same name: {', '.join(same)}; rename them"
+                f"data: several columns have the same name: {join_names(same)}; rename them"
             )
         return names
     kind = type(data).__name__

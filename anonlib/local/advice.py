@@ -23,7 +23,7 @@ def advise(profiles: Iterable[ColumnProfile]) -> Iterator[str]:
             what = "dates" if column.is_time else "numbers"
             written = f" written as {column.layout}" if column.layout else ""
             how = _convert(column)
-            yield f"{where}: these texts look like {what}{written}; convert them (in pandas {how})"
+            yield f"{where}: these texts look like {what}{written}; convert them ({how})"
         guess = guess_role(column)
         if guess.role is Role.IDENTIFIER:
             yield f"{where}: {guess.why}; if it is an identifier, move it to `identifiers`"
@@ -82,17 +82,25 @@ def note_times(schema: Schema, sample: pa.Table) -> Iterator[str]:
 
 
 def _convert(column: ColumnProfile) -> str:
-    """How pandas makes dates or numbers of the texts of a column."""
+    """How pandas and polars make dates or numbers of the texts of a column."""
     if column.layout is None:
-        return "`pd.to_datetime`" if column.is_time else "`pd.to_numeric`"
+        if column.is_time:
+            return "in pandas `pd.to_datetime`, in polars `.str.to_date()`"
+        return "in pandas `pd.to_numeric`, in polars `.cast(pl.Float64)`"
     if column.layout in NUMBERS:
         layout = NUMBERS[column.layout]
-        text = f'.str.replace("{layout.groups[0]}", "")'
-        text += f'.str.replace("{layout.decimal}", ".")' if layout.decimal != "." else ""
-        return f"`{text}.astype(float)`"
+        groups, mark = layout.groups[0], layout.decimal
+        point = f' and make "{mark}" a point' if mark != "." else ""
+        return (
+            f'remove "{groups}"{point}, then in pandas `pd.to_numeric`, in polars '
+            "`.cast(pl.Float64)`"
+        )
     parts = {"yyyy": "%Y", "M": "%m", "d": "%d", "H": "%H", "mm": "%M", "ss": "%S"}
     pattern = re.sub("[a-zA-Z]+", lambda part: parts[part[0]], column.layout)
-    return f'`pd.to_datetime(..., format="{pattern}")`'
+    return (
+        f'in pandas `pd.to_datetime(..., format="{pattern}")`, in polars '
+        f'`.str.to_datetime("{pattern}")`'
+    )
 
 
 def note_midnights(schema: Schema, rows: pa.Table) -> Iterator[str]:

@@ -373,13 +373,14 @@ def _check_text_scale(name: str, column: pa.ChunkedArray, scale: str) -> Iterato
     if scale == "ordinal" and not ordered:
         yield (
             f"scales: column {name} is text, whose order is not known; make it an ordered "
-            "category (in pandas `pd.Categorical(..., categories=[...], ordered=True)`)"
+            "category (in pandas `pd.Categorical(..., categories=[...], ordered=True)`, in polars "
+            "`pl.Enum([...])`)"
         )
     elif scale == "continuous":
         yield (
             f"scales: column {name} is text, which is not continuous; if these are numbers or "
-            "dates, convert it (in pandas `pd.to_numeric`, `pd.to_datetime`); else choose another "
-            "scale"
+            "dates, convert it (in pandas `pd.to_numeric`, `pd.to_datetime`, in polars "
+            "`.cast(pl.Float64)`, `.str.to_date()`); else choose another scale"
         )
 
 

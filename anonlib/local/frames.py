@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from anonlib.errors import InputError
 from anonlib.recode.proportional import SHARES
+from anonlib.text import join_names
 
 #: Shares as pandas gives them back: it does not know how wide the numbers of nodes are.
 _WIDE_SHARES = pa.list_(pa.struct([("node", pa.int64()), ("share", pa.float64())]))
@@ -30,7 +31,7 @@ def require_table(data: Any) -> Any:
         raise InputError("data: the names of columns must be text; rename the others")
     if same := [name for name, n in Counter(names).items() if n > 1]:
         raise InputError(
-            f"data: several columns have the same name: {', '.join(same)}; rename them"
+            f"data: several columns have the same name: {join_names(same)}; rename them"
         )
     if not len(data):
         raise InputError("data: has no rows")

@@ -53,6 +53,8 @@ _READ_AS = {
     pa.date64(): pa.date32(),
     pa.null(): pa.string(),  # without a value any type would do
 }
+#: How columns become texts.
+_AS_TEXT = "in pandas `.astype(str)`, in polars `.cast(pl.String)`"
 #: The most digits of Spark's decimals.
 MOST_DIGITS = 38
 
@@ -292,13 +294,13 @@ def _find_unread(columns: Mapping[str, pa.Array]) -> Iterator[Problem]:
         elif at.is_nested(kind):
             how = " in memory, only in Spark; make columns of its parts"
         elif at.is_duration(kind):
-            how = "; make it a number (in pandas `.dt.total_seconds()`)"
+            how = "; make it a number (in pandas and polars `.dt.total_seconds()`)"
         elif at.is_time(kind):
-            how = "; make it text (in pandas `.astype(str)`), or a number of seconds"
+            how = f"; make it text ({_AS_TEXT}), or a number of seconds"
         elif str(kind).startswith("extension<pandas.period"):
             how = "; make it a time (in pandas `.dt.to_timestamp()`)"
         elif isinstance(kind, pa.BaseExtensionType):
-            how = "; make it text (in pandas `.astype(str)`)"
+            how = f"; make it text ({_AS_TEXT})"
         else:
             continue
         yield Problem(

@@ -13,6 +13,7 @@ from anonlib.config.resolve import check_storable
 from anonlib.errors import ConfigError, InputError
 from anonlib.spark.loan import find_own_setting, hold_setting, shares_sessions
 from anonlib.spark.values import read_field
+from anonlib.text import join_names
 
 TIME_ZONE = "spark.sql.session.timeZone"
 #: Names of the zone that every run works in.
@@ -49,7 +50,7 @@ def require_frame(frame: Any, what: str) -> None:
         )
     if same := [name for name, n in Counter(frame.columns).items() if n > 1]:
         raise InputError(
-            f"{what}: several columns have the same name: {', '.join(same)}; rename them"
+            f"{what}: several columns have the same name: {join_names(same)}; rename them"
         )
 
 

@@ -129,6 +129,12 @@ def test_blank_names_are_refused(make: Callable[[pa.Table], Any], name: str) -> 
         anonlib.anonymize(data, quasi_identifiers=["age"], k=5, one_row_per_person=True)
 
 
+def test_blank_names_are_quoted() -> None:
+    frame = pd.DataFrame([[1, 2, 3, 4]], columns=["a", "", "a", ""])
+    with pytest.raises(InputError, match="the same name: a, ''; rename them"):
+        require_table(frame)
+
+
 def test_a_table_that_gives_another_column_is_refused() -> None:
     class Odd(pd.DataFrame):
         def __getitem__(self, key: Any) -> Any:
