@@ -33,7 +33,7 @@ from anonlib.errors import ConfigError, InputError
 from anonlib.evaluation import require_gates_of_releases
 from anonlib.evaluation.published_spec import explain_audit, make_auditable_spec
 from anonlib.in_hand.proof import audit_release, require_harmless
-from anonlib.in_hand.release import Release
+from anonlib.in_hand.released_table import Release
 from anonlib.local.advice import note_midnights
 from anonlib.local.arguments import (
     Arguments,

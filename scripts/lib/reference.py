@@ -36,7 +36,12 @@ def table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
 def python() -> str:
     verbs = [name for name in anonlib.__all__ if name != "__version__"]
     homes = [f"::: {anonlib._HOMES[name]}.{name}" for name in verbs]
-    places = ("release.Release", "suggestion.Suggestion", "suggestion.Choice", "suggestion.Attempt")
+    places = (
+        "released_table.Release",
+        "suggestion.Suggestion",
+        "suggestion.Choice",
+        "suggestion.Attempt",
+    )
     classes = [f"::: anonlib.in_hand.{name}" for name in places]
     classes.append("::: anonlib.auditing.report.AuditReport")
     return "# Python\n\n" + "\n\n".join([*homes, *classes]) + "\n"

@@ -19,7 +19,7 @@ import anonlib
 from anonlib.auditing import AuditReport
 from anonlib.cli import main
 from anonlib.errors import ConfigError, InfeasibleError, InputError
-from anonlib.in_hand.release import Release
+from anonlib.in_hand.released_table import Release
 from anonlib.table.columns import key_values
 from tests.support import data_dir
 from tests.texts import ROOT, fenced

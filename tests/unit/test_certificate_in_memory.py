@@ -19,7 +19,7 @@ import yaml
 
 import anonlib
 from anonlib.errors import InputError
-from anonlib.in_hand.release import Release
+from anonlib.in_hand.released_table import Release
 from anonlib.pages.seal import Facts, open_seal
 from anonlib.run.confirmation import LineVerdict
 from tests.unit.test_anonymize import people, released

@@ -12,7 +12,7 @@ import pytest
 
 import anonlib
 from anonlib.errors import AuditError, ConfigError, InfeasibleError
-from anonlib.in_hand.release import Release
+from anonlib.in_hand.released_table import Release
 from anonlib.kernels.mdav import Mdav
 
 QUASI = {"role": "quasi_identifier"}

@@ -13,7 +13,7 @@ import anonlib
 from anonlib import registry
 from anonlib.config.model import EvaluateSection
 from anonlib.errors import ConfigError, InputError
-from anonlib.in_hand.release import Release
+from anonlib.in_hand.released_table import Release
 from anonlib.measure.risk.reidentification import Reidentification
 from anonlib.run.result import ReleaseResult
 from tests.unit.test_evaluate_in_memory import GIVEN, people, released

@@ -16,7 +16,7 @@ from anonlib.auditing.arrow_values import RowNumbers
 from anonlib.errors import ConfigError, GateError
 from anonlib.evaluation.memory_classes import count_certainty
 from anonlib.evaluation.memory_samples import draw_sample, first_of_each
-from anonlib.in_hand.release import Release
+from anonlib.in_hand.released_table import Release
 
 GIVEN: dict[str, Any] = {
     "quasi_identifiers": ["age", "city"],

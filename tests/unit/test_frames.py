@@ -15,7 +15,7 @@ import pytest
 
 import anonlib
 from anonlib.errors import ConfigError, InfeasibleError, InputError
-from anonlib.in_hand.release import Release
+from anonlib.in_hand.released_table import Release
 
 N = 60
 LARGE = 2**53 + 1

@@ -10,7 +10,7 @@ import pytest
 
 import anonlib
 from anonlib import registry
-from anonlib.in_hand.release import Release
+from anonlib.in_hand.released_table import Release
 from anonlib.local.table_digest import Digest
 from anonlib.loss import Metric, ReleasedBlock, list_metrics
 from anonlib.loss.ncp import penalties

@@ -8,7 +8,7 @@ import pytest
 
 import anonlib
 from anonlib.errors import GateError
-from anonlib.in_hand.release import Release
+from anonlib.in_hand.released_table import Release
 from anonlib.pages.seal import seal_record
 
 MEASURES: dict[str, Any] = {"measures": ["reidentification", "uniqueness"]}

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 import anonlib
-from anonlib.in_hand.release import Release
+from anonlib.in_hand.released_table import Release
 
 DIAGNOSES = [f"Diagnosis {letter}" for letter in "abcdefgh"]
 QUASI = ["age", "gain", "city"]
