@@ -36,9 +36,11 @@ def overlap(source: str, folder: str) -> bool:
     """Whether the source may be the folder, something in it, or a folder above it.
 
     Args:
-        source: The path of the source. It may be a glob.
+        source: The path of the source. It may be a glob, or only look like one.
         folder: The path of the folder.
     """
+    if lies_in(source, folder) or lies_in(folder, source):
+        return True
     parts = (source.rstrip("/") or "/").split("/")
     n_fixed = next((i for i, part in enumerate(parts) if _GLOB.search(part)), len(parts))
     fixed = "/".join(parts[:n_fixed]) or ("/" if n_fixed else ".")

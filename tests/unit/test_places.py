@@ -120,6 +120,7 @@ def test_the_source_itself(here: Path, source: str, release: str) -> None:
             ("{out/people,x}", "out/people"),
         ),
         *(("s3a://b/p/*", "s3a://b/p/out"), ("s3a://b", "s3a://b/p")),
+        *(("out [1]", "out [1]/people"), ("out [1]/people/x.csv", "out [1]/people")),
     ],
 )
 def test_sources_in_and_around_the_release(here: Path, source: str, release: str) -> None:
