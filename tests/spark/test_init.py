@@ -345,6 +345,9 @@ def test_folder_and_glob_of_csv(spark: SparkSession, tmp_path: Path) -> None:
         found = seen(source)
         assert (found.format, found.n_rows) == ("csv", 6)
         assert found.options["delimiter"] == "\t"
+    (tmp_path / "p[1].tsv").write_text("a;b\n1;x\n2;y\n3;z\n")
+    found = seen(tmp_path / "p[1].tsv")
+    assert (found.n_rows, found.options["delimiter"]) == (3, ";")
 
 
 @pytest.fixture
