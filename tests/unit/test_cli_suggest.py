@@ -163,6 +163,30 @@ def test_the_page_has_configs_of_the_source(table: Callable[..., None]) -> None:
     assert {*kinds[-3:]} < {*kinds[:-3]}
 
 
+def test_the_gates_of_a_config_are_kept_to(
+    table: Callable[..., None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The sample is tried without them: no measure runs on it."""
+    table()
+    given = {
+        "source": {"format": "csv", "path": "people.csv"},
+        "attributes": {
+            "age": {"role": "quasi_identifier", "scale": "continuous"},
+            "city": {"role": "quasi_identifier", "scale": "nominal"},
+        },
+        "one_row_per_person": True,
+        "privacy": {"models": [{"type": "k_anonymity", "k": 5}]},
+        "evaluate": {"measures": ["reidentification"]},
+        "gates": [{"figure": "reidentification.prosecutor_max", "at_most": 0.1}],
+        "release": {"path": "out/people"},
+    }
+    Path("c.yaml").write_text(yaml.safe_dump(given))
+    assert main(["suggest", "c.yaml", *QUICK, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert {choice["k"] for choice in found["choices"]} == {10}
+    assert any("2 of 4 attempts are outside" in note for note in found["notes"])
+
+
 def test_what_is_there_stays(
     table: Callable[..., None], capsys: pytest.CaptureFixture[str]
 ) -> None:
