@@ -139,6 +139,14 @@ def test_names_of_controllers_are_compared_as_the_persons_of_the_unit_are(
     ]
 
 
+def test_times_that_are_days_are_told(spark: SparkSession, tmp_path: Path) -> None:
+    day = F.date_add(F.lit("1980-01-01").cast("date"), F.col("age").cast("int"))
+    frame = patients(spark, small=100).withColumn("age", day.cast("timestamp_ntz"))
+    given = settings(tmp_path, partition={"steps": [{"type": "mondrian"}], "max_rows": 200})
+    notes = anonlib.release(anonlib.parse(given), dataframe=frame).notes
+    assert sum("column age: its times look like midnights" in note for note in notes) == 1
+
+
 def test_suppressed_controllers_leave_the_reference(spark: SparkSession, tmp_path: Path) -> None:
     """A controller with a diagnosis of its own can't hold t-closeness; without it the others do,
     measured against themselves."""
