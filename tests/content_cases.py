@@ -125,7 +125,7 @@ SHOWS: list[tuple[str, Any, dict[str, Any], str]] = [
         "reached by mail in bytes",
         lambda t: [f"p{i * 7 % 300}@example.com".encode() for i in range(N)],
         {"role": "insensitive"},
-        "its texts look like e-mail addresses",
+        "its values look like e-mail addresses",
     ),
     (
         "reached by phone",

@@ -246,4 +246,8 @@ def test_the_risk_is_of_classes_of_the_table() -> None:
     found = anonlib.anonymize(table, chosen)
     assert (found.audit.n_classes, found.audit.smallest_class) == (1, 3)
     assert found.audit.of_whole.smallest_class == 8
-    assert {**found.risk} == {"prosecutor_max": 1 / 8}
+    assert {**found.risk} == {
+        "prosecutor_max": 1 / 8,
+        "marketer": 1 / 8,
+        "prosecutor_at_risk": 1.0,
+    }
