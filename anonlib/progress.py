@@ -34,7 +34,7 @@ class Progress:
         run_id: the run of the stages; empty where there is none.
         target: the path of the release of that run, or empty.
         watcher: told of every stage, or None.
-        stops: whether an error stops a stage, but is none of the run, which goes on without.
+        stops: whether an error ends a stage only, and the run goes on, as where its rows wait.
     """
 
     def __init__(self) -> None:

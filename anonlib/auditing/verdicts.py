@@ -158,6 +158,7 @@ def advise_equal_cells(verdicts: Sequence[Verdict], spec: AuditSpec, n_more: int
     if spec.persons != "token" or n_more <= 0 or not counted:
         return ""
     return (
-        "classes of several cells share persons, who count there once: choose recoders that keep "
-        "cells apart, or fewer blocks (`partition`)"
+        "some cells were released with the same values and are one class, where a person of "
+        "several cells counts once: choose recoders that keep cells apart, or fewer blocks "
+        "(`partition`)"
     )

@@ -46,7 +46,7 @@ class ShownProgress(Progress):
     def started(self, name: str, spark: Any) -> None:
         self._outer[name] = sys.exc_info()[1]
 
-    def ending(self, name: str) -> Literal["done", "failed", "stopped"]:
+    def find_ending(self, name: str) -> Literal["done", "failed", "stopped"]:
         """How a stage ends: `failed` by an exception, `stopped` by one that is no error of the run.
         An exception that was already being handled when the stage began, as in a clean-up, does not
         count."""
@@ -70,7 +70,7 @@ class LogProgress(ShownProgress):
         self._line(f"{name}: started")
 
     def ended(self, name: str, seconds: float) -> None:
-        how = self.ending(name)
+        how = self.find_ending(name)
         self._line(f"{name}: {how} {'in' if how == 'done' else 'after'} {seconds:.1f} s")
 
     def advanced(self, name: str, n_done: int, total: int, left: float) -> None:
@@ -101,7 +101,7 @@ class JsonProgress(ShownProgress):
         self._write("started")
 
     def ended(self, name: str, seconds: float) -> None:
-        self._write(self.ending(name), seconds=round(seconds, 3))
+        self._write(self.find_ending(name), seconds=round(seconds, 3))
         self._stages.pop()
 
     def advanced(self, name: str, n_done: int, total: int, left: float) -> None:
@@ -202,7 +202,7 @@ class TerminalProgress(ShownProgress):
         if tasks is not None:
             with suppress(Exception):
                 tasks.look()
-        mark, style = _MARKS[self.ending(name)]
+        mark, style = _MARKS[self.find_ending(name)]
         count = f"  {tasks.done:,} tasks" if tasks is not None and tasks.done else ""
         self._print(mark, style, f"{name:<24} {seconds:7.1f} s{count}")
 

@@ -46,7 +46,7 @@ def is_address(text: str) -> bool:
     return bool(_SURE.fullmatch(text))
 
 
-def street_of(text: str) -> str:
+def find_street(text: str) -> str:
     """The name of the street of a text that may be an address; empty if it can't be one."""
     if not _PERHAPS.fullmatch(text):
         return ""

@@ -26,8 +26,8 @@ class CheckedForm:
 
     Attributes:
         form: Their letters, digits and marks.
-        plain: A form of their letters and digits alone, which not all that have the form need have,
-            such as that of a date; empty for any.
+        plain: What their letters and digits alone must look like to pass, such as a date; what has
+            the form need not.
         check: Whether letters and digits of the form, in capitals, pass.
         whole: Whether they count only as whole texts, since their form is that of many others.
     """

@@ -17,7 +17,7 @@ from ipaddress import ip_address
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from anonlib.config.addresses import is_address, street_of
+from anonlib.config.addresses import find_street, is_address
 from anonlib.config.check_digits import find_numbers
 from anonlib.config.phones import is_phone
 from anonlib.text import MISSING_TOKENS, NUMBER_TOKENS, TEXT_TOKENS
@@ -214,7 +214,7 @@ def count_kinds(texts: Iterable[str]) -> KindCounts:
             examples.setdefault(kind, set()).add(each)
         kinds += {kind for kind, _ in passed}
         candidates.update({kind for kind, *_ in found})
-        street = "" if "postal addresses" in kinds else street_of(plain[:MOST_SHORT])
+        street = "" if "postal addresses" in kinds else find_street(plain[:MOST_SHORT])
         if street:
             candidates["streets"] += 1
             examples.setdefault("streets", set()).add(street)

@@ -324,7 +324,8 @@ def _names(draft: Draft) -> list[str]:
     text = f"Names are read in {LANGUAGES}."
     if not draft.list_by_role(Role.SENSITIVE):
         text = (
-            f"No sensitive column was recognised: name what nobody may find out of a person. {text}"
+            "No sensitive column was recognised: name what nobody may find out about a person. "
+            f"{text}"
         )
     return [f"# {line}" for line in wrap(text, WIDTH)]
 
@@ -339,7 +340,7 @@ def _attributes(draft: Draft) -> list[str]:
         if column.parses_as is not None and guess.role not in _HIDDEN:
             fields.append(f"type: {column.parses_as}")
             if column.layout is not None:
-                fields.append(f"format: {scalar(column.layout)}")
+                fields.append(f"layout: {scalar(column.layout)}")
         left = f"  {scalar(column.name)}: {{{', '.join(fields)}}}"
         rows.append((left, f"# {explain_guess(draft, column)}"))
     width = max([0, *[len(left) for left, _ in rows if len(left) <= 72]])

@@ -192,7 +192,7 @@ class Attribute(Section):
         description="Spark type that the column is cast to: boolean, tinyint, smallint, int, "
         "bigint, float, double, decimal(12,2), date, timestamp, timestamp_ntz, string",
     )
-    format: str | None = Field(
+    layout: str | None = Field(
         None,
         description="how texts write the numbers, dates or times of `type`: 1.234,5 or 1,234.5 or "
         "1 234,5 or 1 234.5 or 1'234.5, or a pattern such as dd.MM.yyyy or d/M/yyyy H:mm",

@@ -54,8 +54,8 @@ def check_reader_options(source: SourceSection) -> Iterator[Problem]:
         elif safe is not None and key in _TYPES:
             yield Problem(
                 where,
-                "remove it: types are the config's; give a column its `type`, and a `format` if "
-                "its texts are such as 31.12.1980 or 1.234,5",
+                "Spark guesses no types here; remove it, and give each column its `type`, and a "
+                "`layout` if its texts are such as 31.12.1980 or 1.234,5",
             )
         elif not is_known_option(key, safe):
             yield Problem(

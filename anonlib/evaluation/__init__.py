@@ -112,7 +112,7 @@ class Evaluation:
 
 
 def _describe(measure: str, findings: Findings) -> dict[str, Any]:
-    """What a measure is and what its figures mean: where a record is read, it may not be there."""
+    """What a measure is and what its figures mean: whoever reads the record may lack it."""
     plugin = registry.plugins("measure").get(measure)
     if plugin is None or not issubclass(plugin, Measure):
         return {}

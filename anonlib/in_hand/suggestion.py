@@ -325,7 +325,7 @@ def _warn(choice: Choice, attempts: Sequence[Attempt], gates_of: Config) -> Choi
     """The choice whose reason says which gates it breaks."""
     (own,) = (each for each in attempts if each.config is choice.config)
     broken = [f"{g.text}: {tell_apart(v, g.bounds)}" for g, v in list_broken(gates_of, own.risks)]
-    told = f" Outside the gate {'; '.join(broken)}: such a release is refused." if broken else ""
+    told = f" Outside the gate {'; '.join(broken)}; such a release is refused." if broken else ""
     return replace(choice, reason=f"{choice.reason}{told}")
 
 
@@ -507,8 +507,10 @@ def _list_frontier(attempts: Sequence[Attempt]) -> Iterator[Attempt]:
 
 def _choose(attempts: Sequence[Attempt], k: int) -> Iterator[Choice]:
     """The least loss at the k that was asked for, the next safer k, the quickest at the same k.
-    attempts: Those within the gates, if any is.
-    Where one of them is not there, others take its place, so that there are three."""
+    Where one of them is not there, others take its place, so that there are three.
+
+    attempts: Those within the gates; all of them if none is.
+    """
     done = [(each.loss, each) for each in attempts if each.loss is not None]
     if not done:
         return

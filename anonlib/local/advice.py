@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from anonlib.arrays import Ints
 from anonlib.config.direct import list_texts
+from anonlib.config.draft import scalar
 from anonlib.config.guess import ColumnProfile, guess_role
 from anonlib.config.person_key import find_person_key
 from anonlib.local.column_facts import parse_texts
@@ -73,7 +74,7 @@ def note_times(schema: Schema, sample: pa.Table) -> Iterator[str]:
             continue
         is_time = reading.type in ("date", "timestamp")
         if is_time or reading.layout is not None:  # plain whole numbers may be codes
-            written = f", `format: {reading.layout}`" if reading.layout else ""
+            written = f", `layout: {scalar(reading.layout)}`" if reading.layout else ""
             what = "dates" if is_time else "numbers"
             yield (
                 f"column {column.name}: these texts look like {what}; with `type: {reading.type}`"
@@ -117,14 +118,14 @@ def note_midnights(schema: Schema, rows: pa.Table) -> Iterator[str]:
             continue
         if column.recoder.releases == "value" and _are_midnights(rows.column(column.id)):
             yield (
-                f"column {column.name}: its times look like midnights, and released ones need not "
-                f"be any; make it a date {how}"
+                f"column {column.name}: its times look like midnights, and released ones may be "
+                f"at any hour; make it a date {how}"
             )
         unit = getattr(column.recoder, "round_to", None)
         if column.type.tz is not None and unit is not None:
             yield (
-                f"column {column.name}: `round_to: {unit}` is of UTC, where days of another time "
-                f"zone begin at another hour; make it a date of its zone {how}"
+                f"column {column.name}: `round_to: {unit}` is of UTC, not of the column's time "
+                f"zone, whose days begin at another hour; make it a date of its zone {how}"
             )
 
 

@@ -305,7 +305,7 @@ def _direct_problems(kinds: Mapping[str, str], privacy: PrivacySection) -> Itera
         if kind in DIRECT_KINDS and not privacy.names_unique(name):
             yield Problem(
                 f"column {name}",
-                f"shows who a person is: its values look like {kind}, and the release would have "
+                f"shows who a person is: it seems to have {kind}, and the release would have "
                 "some of them; give it `role: drop`, or name it under privacy.acknowledge_unique",
             )
 

@@ -221,11 +221,11 @@ class PersonRows(NamedTuple):
     most: int
     of_nobody: int
 
-    def surely(self, k: int) -> int:
+    def count_sure(self, k: int) -> int:
         """A number of rows that surely belong to k persons, whichever rows they are."""
         return k * self.most + self.of_nobody
 
-    def fewest(self, n_rows: int) -> int:
+    def count_fewest(self, n_rows: int) -> int:
         """The fewest persons to whom so many rows can belong."""
         return ceil(max(n_rows - self.of_nobody, 0) / self.most)
 

@@ -408,7 +408,7 @@ def _groups(record: Record) -> Iterator[Row]:
                 text = f"{number(worst['value'])}, {group['group']} ({worst['of']})"
             if not worst["value"]:
                 text = "0 in every group"
-            text += "; of rows: persons may have more" * bool(worst.get("by_rows"))
+            text += "; by rows: the risk of a person may be larger" * bool(worst.get("by_rows"))
             text = withhold(record) if tells_few(record, f"fairness.{name}") else text
             yield f"worst subgroup: {spoken(name)}", text
 

@@ -94,9 +94,9 @@ def render_suggestion(
     note += "all rows of the sample, and a suppressed row counts as 1."
     if config.privacy.suppress == "costliest":
         note += (
-            " The ncp of a release counts the costliest rows, which it suppresses, by the cells "
+            " A release suppresses the costliest rows, and its ncp counts them by the cells that "
         )
-        note += "that they were in, so that it is less."
+        note += "they were in: so it is smaller."
     note += (
         f" {REGULATORS}: EMA Policy 0070 and Health Canada allow a chance of {THRESHOLD}; of a "
         "release for the public they ask that the largest chance is within it."

@@ -1,7 +1,7 @@
 """Ends of intervals, moved outwards to coarser values of their type.
 
-Where the type has no such value, the end is the last one of the type: of dates and timestamps, the
-last one of the year 9999.
+Where the type has no such value, the end is the first or the last one of the type. The last one of
+dates and timestamps is that of the year 9999.
 """
 
 from decimal import Decimal

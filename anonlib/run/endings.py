@@ -271,10 +271,10 @@ def waits(
 def _describe_left(spark: SparkSession, config: Config, left: Waiting) -> Iterator[str]:
     """Notes on rows that an earlier call of a run left in the backlog: whether its source has
     changed since. The source is not read again. Raises ConfigError if it had another config."""
-    yield "its rows were put there before; the source was not read again"
+    yield "an earlier call put its rows into the backlog; the source was not read again"
     if left.config_sha256 is None:
         yield (
-            "an earlier version of anonlib put them there: whether it was of this config and this "
+            "an earlier version of anonlib put them there: whether by this config and from this "
             "source can't be told"
         )
         return

@@ -28,7 +28,7 @@ from anonlib.spark.values import spark_type
 from anonlib.table.schema import Schema
 
 #: What is said besides of a table whose columns are not those of the batch.
-ALTERED = (
+ALTERATION = (
     "; if the table was altered after its release, undo that, or publish all rows anew (`mode: "
     "overwrite`)"
 )
@@ -216,7 +216,7 @@ def _read_target(partition_by: tuple[str, ...], target: Target, schema: Schema) 
     if problems:
         raise InputError(
             f"release.path: nothing can be appended to {target.path}: {'; '.join(problems)}"
-            f"{ALTERED if columns else ''}"
+            f"{ALTERATION if columns else ''}"
         )
     ids = {column.name: column.id for column in schema.released}
     return table.toDF(*[ids[name] for name in table.columns])

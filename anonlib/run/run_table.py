@@ -223,8 +223,8 @@ def _read_runs(spark: SparkSession, path: str) -> DataFrame:
         if not storage.has_table(place):
             raise InputError(
                 f"{path}: is a released table, and its runs are not in {drop_file_scheme(place)}; "
-                "name its config, or the folder that this has as `accountability.runs` (else "
-                "`release.record`/runs)"
+                "name its config, or the folder that the config names as `accountability.runs`: by "
+                "default `runs` in `release.record`"
             )
     rows = PrivateTable(spark, place, "table of runs").rows()
     if rows is None:

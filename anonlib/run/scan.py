@@ -266,8 +266,8 @@ def _problems(source: Source, figures: dict[str, Any]) -> Iterator[Problem]:
             yield Problem(
                 where,
                 f"{count} values can't be read as {source.casts[column.id]}; clean them, list what "
-                "means missing under privacy.missing_tokens, or say how they are written: "
-                "`format: dd.MM.yyyy`, or `format: 1.234,5`",
+                "means missing under privacy.missing_tokens, or correct `type` and `layout`: texts "
+                'such as 31.12.1980 need `layout: dd.MM.yyyy`, such as 1.234,5 `layout: "1.234,5"`',
             )
         if count := figures.get(f"{column.id}_infinite"):
             yield refuse_infinite(column, count)

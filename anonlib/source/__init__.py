@@ -64,7 +64,7 @@ MOST_FILES = 1000
 TRAVELS = {"versionasof", "timestampasof"}
 
 #: The beginning of types of text whose equality is not that of bytes, and the collation of bytes.
-COLLATED, PLAIN = "string collate ", "UTF8_BINARY"
+COLLATION, PLAIN = "string collate ", "UTF8_BINARY"
 
 #: The unchanged row, beside its columns as `source.where` sees them.
 _ROW = f"{RESERVED_PREFIX}row"
@@ -247,7 +247,7 @@ def _list_plain_columns(
     collation of bytes, by which blocks, audits and hashes compare them, as Arrow does, and one text
     for each person."""
     plain = {c.id: _plain_floats(columns[c.id], c.type, c.role) for c in schema.columns}
-    collated = [c.id for c in schema.columns if c.source_type.startswith(COLLATED)]
+    collated = [c.id for c in schema.columns if c.source_type.startswith(COLLATION)]
     plain |= {id: F.collate(columns[id], PLAIN) for id in collated}
     return plain | {
         c.id: canonical_identity(plain[c.id], c.source_type, fold_case) for c in schema.identifying
@@ -295,7 +295,7 @@ def _require_known_equality(schema: Schema) -> None:
             f"in `models` do; read it with the collation {PLAIN}",
         )
         for column in schema.columns
-        if column.id == schema.controller and column.source_type.startswith(COLLATED)
+        if column.id == schema.controller and column.source_type.startswith(COLLATION)
     ]
     problems += [
         Problem(

@@ -43,7 +43,7 @@ class Cast(NamedTuple):
 
 def declare_cast(attribute: Attribute) -> Cast | None:
     """What a column is read as by the config; None if it does not say."""
-    return None if attribute.type is None else Cast(attribute.type, attribute.format)
+    return None if attribute.type is None else Cast(attribute.type, attribute.layout)
 
 
 def find_casts(config: Config, names: Sequence[str], raw: DataFrame) -> dict[str, Cast]:
@@ -77,13 +77,13 @@ def _refuse(raw: DataFrame, id: str, cast: Cast) -> str | None:
     """Why a column can't be read so, whatever its values; None if it can."""
     there = raw.schema[id].dataType
     if cast.layout is not None and not isinstance(there, StringType):
-        return f"`format` is for text, and the column is {there.simpleString()}: remove it"
+        return f"`layout` is for text, and the column is {there.simpleString()}: remove it"
     try:
         raw.select(read_as(F.col(id), cast))
     except AnalysisException:
         return (
             f"its type {there.simpleString()} can't be read as {cast.type}: remove `type`, or "
-            "make a column of that type in the source"
+            f"make it {cast.type} in the source"
         )
     return None
 
@@ -176,5 +176,5 @@ def require_readable_as(
     if found:
         raise InputError(
             f"can't read {', '.join(found)}; clean them, list what means missing under "
-            "privacy.missing_tokens, or say how they are written (`format`)"
+            "privacy.missing_tokens, or say how they are written (`layout`)"
         )

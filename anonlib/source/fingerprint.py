@@ -57,7 +57,7 @@ MAX_TIMES, MAX_PARTS = 5, 50
 _TYPES = {"int": 1, "bigint": 2, "double": 4, "date": 8, "timestamp": 16}
 #: By layout of dates and numbers: the bit of its flag; and that of a text with a decimal mark.
 _LAYOUTS = {layout: 32 << i for i, layout in enumerate(LAYOUTS)}
-_MARKED = 32 << len(LAYOUTS)
+_DECIMAL_MARK = 32 << len(LAYOUTS)
 #: What of a moment a column of numbers may be. Weekdays begin with Sunday or Monday, from 1 or 0.
 _PARTS: tuple[tuple[str, Callable[[Column], Column]], ...] = (
     ("year", F.year),
@@ -200,7 +200,7 @@ def _flags(text: Column) -> Column:
     flags = F.lit(0)
     bits = {bit: fits[type] for type, bit in _TYPES.items()}
     bits |= {bit: text.rlike(LAYOUTS[layout][1]) for layout, bit in _LAYOUTS.items()}
-    bits[_MARKED] = text.rlike(DECIMALS)
+    bits[_DECIMAL_MARK] = text.rlike(DECIMALS)
     for bit, holds in bits.items():
         flags = flags + F.when(holds, bit).otherwise(0)
     return flags
@@ -236,7 +236,7 @@ def _parse_flags(flags: "np.ndarray[tuple[int], np.dtype[np.int32]]") -> Reading
     common = int(np.bitwise_and.reduce(flags)) if len(flags) else 0
     if type := next((type for type, bit in _TYPES.items() if common & bit), None):
         return Reading(type)
-    marked = bool(np.bitwise_or.reduce(flags) & _MARKED) if len(flags) else False
+    marked = bool(np.bitwise_or.reduce(flags) & _DECIMAL_MARK) if len(flags) else False
     return choose_reading((n for n, bit in _LAYOUTS.items() if common & bit), marked=marked)
 
 

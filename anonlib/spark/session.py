@@ -66,7 +66,7 @@ ENCRYPTED_DISKS = "spark.anonlib.disksEncrypted"
 
 #: An option of JVMs: Arrow checks no bounds for each value that is read or written, which was an
 #: eighth of a JVM's work. Spark's own code fills the buffers and reads them.
-UNCHECKED = "-Darrow.enable_unsafe_memory_access=true"
+NO_BOUND_CHECKS = "-Darrow.enable_unsafe_memory_access=true"
 #: The settings of a session that anonlib starts.
 STARTED = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
@@ -78,7 +78,7 @@ STARTED = {
     # Executors are as quiet as the driver, since Spark's own errors may show values.
     "spark.executor.syncLogLevel.enabled": "true",
     "spark.ui.showConsoleProgress": "false",
-    "spark.executor.extraJavaOptions": UNCHECKED,
+    "spark.executor.extraJavaOptions": NO_BOUND_CHECKS,
     # Spark would note the Python line of every column for error texts that nobody sees. That would
     # be more than half of all calls to the JVM.
     "spark.python.sql.dataFrameDebugging.enabled": "false",
@@ -194,7 +194,7 @@ def _start(settings: dict[str, str]) -> SparkSession:
         if not by_spark_submit:
             options = conf.get("spark.driver.extraJavaOptions", "")
             log = f"-Dlog4j2.configurationFile={Path(quiet).as_uri()}"
-            conf["spark.driver.extraJavaOptions"] = f"{log} {UNCHECKED} {options}".strip()
+            conf["spark.driver.extraJavaOptions"] = f"{log} {NO_BOUND_CHECKS} {options}".strip()
         try:
             with _silent_jvm(), _files_for_no_other_writer():
                 _launch(conf)

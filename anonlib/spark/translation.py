@@ -122,7 +122,7 @@ _KNOWN: tuple[tuple[str, type[AnonlibError], str], ...] = (
         InputError,
         (
             "the name of a file or folder has a colon, which Spark can't read there (nor beside "
-            "what a pattern of a path names); rename it, or copy the files to another folder"
+            "files that a pattern means); rename it, or copy the files to another folder"
         ),
     ),
     (

@@ -198,7 +198,7 @@ def _partial(points: Sequence[Point], rows: Sequence[ResultRow]) -> Iterator[str
             yield f"In {case}: figures are of {told} of {n:,} rows (`sample` or `learn`)."
     dealt = dict.fromkeys(point.case for point in points if point.trial.controllers > 1)
     if dealt:
-        yield f"In {', '.join(dealt)}: data controllers released their rows alone (`controllers`)."
+        yield f"In {', '.join(dealt)}: each controller's rows were released alone (`controllers`)."
 
 
 def _unknown(figures: Sequence[str], rows: Sequence[ResultRow]) -> tuple[str, ...]:

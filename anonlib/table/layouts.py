@@ -1,6 +1,6 @@
 """How texts write dates and numbers that are not written as computers do: `31.12.1980`, `1.234,5`.
 
-A layout is named as a config names it (`attributes.NAME.format`): that of dates by a pattern of
+A layout is named as a config names it (`attributes.NAME.layout`): that of dates by a pattern of
 Spark, that of numbers by how it writes 1234.5.
 """
 

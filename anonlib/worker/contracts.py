@@ -68,7 +68,8 @@ def _check_suppressed(kernel: Kernel, ids: Ints, block: Block) -> Ints:
     n_left = int(left.sum() if block.weight is None else block.weight[left].sum())
     if n_left > block.may_suppress:
         raise ContractError(
-            f"kernel {kernel.type}: {n_left} rows have no cell, {block.may_suppress} may be without"
+            f"kernel {kernel.type}: {n_left} rows have no cell, at most {block.may_suppress} may "
+            "be without"
         )
     kept: Ints = ids[~left]
     return kept

@@ -29,8 +29,8 @@ def config(path: Path, target: Path, **changes: Any) -> dict[str, Any]:
     return {
         "source": {"format": "csv", "path": str(path), "options": {"header": True, "sep": ";"}},
         "attributes": {
-            "born": {**QUASI, "type": "date", "format": "dd.MM.yyyy"},
-            "pay": {**QUASI, "type": "decimal(12,2)", "format": "1.234,5"},
+            "born": {**QUASI, "type": "date", "layout": "dd.MM.yyyy"},
+            "pay": {**QUASI, "type": "decimal(12,2)", "layout": "1.234,5"},
             "hour": {"role": "quasi_identifier", "scale": "nominal"},
         },
         "one_row_per_person": True,
@@ -80,11 +80,11 @@ def test_types_that_a_column_cannot_have(spark: SparkSession, tmp_path: Path) ->
     spark.createDataFrame(people()).write.parquet(str(tmp_path / "people.parquet"))
     wrong = {
         "wage": {**QUASI, "type": "date"},
-        "city": {**QUASI, "type": "date", "format": "dd.MM.yyyy"},
+        "city": {**QUASI, "type": "date", "layout": "dd.MM.yyyy"},
     }
     with pytest.raises(ConfigError) as error:
         anonlib.check(settings(tmp_path, attributes=wrong))
     assert "attributes.wage: its type bigint can't be read as date" in str(error.value)
-    wrong["wage"] = {**QUASI, "type": "double", "format": "1.234,5"}
-    with pytest.raises(ConfigError, match="`format` is for text, and the column is bigint"):
+    wrong["wage"] = {**QUASI, "type": "double", "layout": "1.234,5"}
+    with pytest.raises(ConfigError, match="`layout` is for text, and the column is bigint"):
         anonlib.check(settings(tmp_path, attributes=wrong))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from anonlib.config.addresses import is_address, street_of
+from anonlib.config.addresses import find_street, is_address
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def test_addresses(text: str) -> None:
 )
 def test_what_may_be_an_address(text: str, street: str) -> None:
     assert not is_address(text)
-    assert street_of(text) == street
+    assert find_street(text) == street
 
 
 @pytest.mark.parametrize(
@@ -69,4 +69,4 @@ def test_what_may_be_an_address(text: str, street: str) -> None:
 )
 def test_other_texts(text: str) -> None:
     assert not is_address(text)
-    assert street_of(text) == ""
+    assert find_street(text) == ""

@@ -281,7 +281,7 @@ def test_the_worst_group_of_all_columns() -> None:
         figure["by_rows"] = figure["name"] == "worst_risk"
     utilities = texts(facts(evaluation={"measures": measures, "gates": []}), "Three utilities")
     assert utilities["worst subgroup: worst risk"] == (
-        "0.05, others (race); of rows: persons may have more"
+        "0.05, others (race); by rows: the risk of a person may be larger"
     )
     assert utilities["worst subgroup: worst loss"] == "0.4, Inuit (race)"
     found = facts(evaluation={"measures": fairness(0.0), "gates": []})

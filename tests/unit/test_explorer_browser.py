@@ -154,7 +154,9 @@ def test_seeds_that_failed_are_said_and_keep_a_setting_off_the_frontier(
     visit = Visit(browser, file, 1280)
     for axis, value in (("partitioner", "kmeans"), ("kernel", "vmdav"), ("k", "50")):
         visit.page.select_option(f"select[name={axis}]", label=value)
-    assert "Of 1 of 2 seeds, 1 failed: not compared with others." in visit.text("explore-said")
+    assert "Figures of 1 of 2 seeds: 1 failed, so it is not compared with others." in visit.text(
+        "explore-said"
+    )
     assert "frontier" not in visit.text("explore-said")
     bars = "[...document.querySelectorAll('#explore-sizes i')].map((e) => e.style.width)"
     widths = [float(width.removesuffix("%")) for width in visit.page.evaluate(bars)]

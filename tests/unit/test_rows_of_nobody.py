@@ -20,11 +20,11 @@ def test_rows_that_surely_hold_persons() -> None:
     """Persons have up to 2 rows, and 3 rows are of nobody: 6 rows may be these 3, one person's 2
     and another one's."""
     rows = PersonRows(most=2, of_nobody=3)
-    assert rows.surely(2) == 7
-    assert [rows.fewest(n) for n in (0, 3, 4, 5, 6, 7, 8)] == [0, 0, 1, 1, 2, 2, 3]
+    assert rows.count_sure(2) == 7
+    assert [rows.count_fewest(n) for n in (0, 3, 4, 5, 6, 7, 8)] == [0, 0, 1, 1, 2, 2, 3]
     for k in range(5):
-        assert rows.fewest(rows.surely(k)) >= k
-    assert [PersonRows(1, 0).fewest(n) for n in (0, 5)] == [0, 5]
+        assert rows.count_fewest(rows.count_sure(k)) >= k
+    assert [PersonRows(1, 0).count_fewest(n) for n in (0, 5)] == [0, 5]
 
 
 def release(table: pd.DataFrame, **attributes: dict[str, Any]) -> Any:

@@ -200,7 +200,7 @@ def test_no_attempt_within_a_gate_is_told(monkeypatch: pytest.MonkeyPatch) -> No
     found = gate(monkeypatch, ("mdav", 5, 0.1, {5: 9}), ("mdav", 10, 0.2, {10: 4, 15: 4}), k=5)
     name = "reidentification.marketer at most 0.07"
     assert found.choices[0].reason.endswith(
-        f"Outside the gate {name}: 0.2: such a release is refused."
+        f"Outside the gate {name}: 0.2; such a release is refused."
     )
     assert any(f"no attempt is within {name} (nearest: 0.08): " in note for note in found.notes)
     for text in (found.report(), repr(found)):

@@ -77,7 +77,7 @@ def test_notes_say_what_figures_are_of() -> None:
     (told,) = notes((), (), rows)
     assert told == "In adult: figures are of 400 to 401 of 2,000 rows (`sample` or `learn`)."
     (dealt,) = notes([point(controllers=3)], (), [row(0, 0.7, n_tried=9, n_table=9)])
-    assert dealt == "In people: data controllers released their rows alone (`controllers`)."
+    assert dealt == "In people: each controller's rows were released alone (`controllers`)."
 
 
 @pytest.mark.parametrize(

@@ -51,7 +51,7 @@ def check_attributes(
     ordered = find_ordered_columns(models, attributes)
     for name, attribute in attributes.items():
         yield from _check_scale(kernel, name, attribute)
-        yield from _check_format(name, attribute.type, attribute.format)
+        yield from _check_layout(name, attribute.type, attribute.layout)
         where = f"attributes.{name}"
         if attribute.order is not None:
             if attribute.scale is not Scale.ORDINAL and name not in ordered:
@@ -74,14 +74,18 @@ def check_attributes(
             )
 
 
-def _check_format(name: str, type: str | None, layout: str | None) -> Iterator[Problem]:
+def _check_layout(name: str, type: str | None, layout: str | None) -> Iterator[Problem]:
     """Checks how the texts of a column are written."""
-    where = f"attributes.{name}.format"
+    where = f"attributes.{name}.layout"
     if layout is None:
         return
     is_time = type in ("date", "timestamp", "timestamp_ntz")
     if type in (None, "string", "boolean"):
-        yield Problem(where, "says how the texts of `type` are written; give a type, or remove it")
+        yield Problem(
+            where,
+            "says how texts write numbers, dates or times: give the column a `type` of these, or "
+            "remove `layout`",
+        )
     elif is_time and not is_date_pattern(layout):
         yield Problem(
             where,

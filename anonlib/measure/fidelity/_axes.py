@@ -172,7 +172,7 @@ def read_axes(case: "Case") -> Axes:
         n_quasi=len(quasi),
         n_source=case.n_source,
         n_released=case.n_released,
-        least=case.person_rows().surely(case.k),
+        least=case.person_rows().count_sure(case.k),
         seed=case.seed,
         left_out=tuple(column.name for column in others if column.id not in encodings),
     )

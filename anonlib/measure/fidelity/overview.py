@@ -133,7 +133,7 @@ class Overview(CellMeasure):
         if why or sums is None:
             names = [column.name for column in self.choose_columns(case.schema)]
             return Findings(tuple(Figure("total_variation", None, name, why) for name in names))
-        least = max(1, case.person_rows().surely(case.k))
+        least = max(1, case.person_rows().count_sure(case.k))
         return self.describe(case.schema, fits, _complete(case, fits, sums), least)
 
     def describe(

@@ -34,7 +34,7 @@ MISSING_GROUP, OTHER_GROUPS, GONE_GROUPS = "missing", "other groups", "groups le
 AFTERWARDS = "once a release is published, nothing tells whose rows were suppressed or lost what"
 MANY = f"more than {MOST_GROUPS} groups; name a column with fewer values"
 UNKNOWN = "with the partitioner `tuples`, only quasi-identifiers and protected columns are counted"
-ROWS = "each row counts; by the smallest cell of each person the chance may be larger"
+ROWS = "each row counts; by the smallest cell that a person is in, the chance may be larger"
 #: Figures of chances, which are of rows.
 RISKS = ("worst_risk", "risk_gap")
 HEADS = ("group", "rows released", "loss", "suppressed", "risk")
@@ -78,7 +78,7 @@ class PersonGroup(NamedTuple):
         n_released, *limbs = map(int, (sums * [1, *[1 << LIMB] * (sums.size - 1)]).tolist())
         loss, chance = limbs[:LOSS_LIMBS], limbs[LOSS_LIMBS:]
         # A row that is left out takes at most one person with it.
-        n_left = max(n_persons - (n_source - n_released), of_persons.fewest(n_released))
+        n_left = max(n_persons - (n_source - n_released), of_persons.count_fewest(n_released))
         return cls(
             name,
             n_source,
@@ -313,8 +313,8 @@ def _join(groups: Sequence[PersonGroup], name: str, of_persons: PersonRows) -> P
         name,
         n_source,
         n_released,
-        max(of_persons.fewest(n_source), *(group.n_persons for group in groups)),
-        max(of_persons.fewest(n_released), *(group.n_left for group in groups)),
+        max(of_persons.count_fewest(n_source), *(group.n_persons for group in groups)),
+        max(of_persons.count_fewest(n_released), *(group.n_left for group in groups)),
         sum((group.loss for group in groups), Fraction()),
         sum((group.chance for group in groups), Fraction()),
     )

@@ -139,7 +139,9 @@ class Population(Measure):
         # The persons who were released, at least: no class is without one.
         fewest = n_rows
         if of_persons is not None:
-            fewest = np.array([max(of_persons.fewest(n), 1) for n in n_rows.tolist()], np.int64)
+            fewest = np.array(
+                [max(of_persons.count_fewest(n), 1) for n in n_rows.tolist()], np.int64
+            )
         at_least = np.maximum(persons.in_region, fewest)
         fewer = int((persons.in_region < fewest).sum())
         few = count_noun(fewer, "class has", "classes have")

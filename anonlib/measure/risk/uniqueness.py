@@ -12,7 +12,7 @@ from anonlib.measure.risk.reidentification import ROWS
 if TYPE_CHECKING:
     from anonlib.measure.case import Case, Sizes
 
-SEVERAL = "persons have rows in several classes of the source; it is estimated where each has one"
+SEVERAL = "not estimated, since persons have rows in several classes of the source"
 #: Up to this sampling fraction Pitman's estimate is better than Zayatz's.
 SMALL = 0.1
 

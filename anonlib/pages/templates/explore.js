@@ -181,7 +181,7 @@
       ` ${label[0].toUpperCase()}${label.slice(1)}: ${(most ? mean(chosen, i) <= value : mean(chosen, i) >= value) ? "within" : "outside"} ${bound}.`));
     one("explore-said").textContent = chosen.error ? `It failed: ${chosen.error}`
       : `${told.join(", ")}. ${chosen.n < chosen.of
-        ? `Of ${chosen.n} of ${chosen.of} seeds, ${chosen.of - chosen.n} failed: not compared with others.`
+        ? `Figures of ${chosen.n} of ${chosen.of} seeds: ${chosen.of - chosen.n} failed, so it is not compared with others.`
         : place >= 0 ? "On the frontier: no other setting is better in both."
         : "Not on the frontier: another setting is better in one, and no worse in the other."}${held.join("")}`;
     one("explore-part").textContent = chosen.part;
