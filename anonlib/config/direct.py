@@ -193,7 +193,7 @@ def list_texts(values: pa.Array | pa.ChunkedArray) -> list[str]:
     distinct = pc.unique(values).drop_null().slice(0, MOST_TEXTS)
     if not pa.types.is_string(distinct.type):
         numbers = distinct.to_pylist()
-        return [str(int(n)) if abs(n) < 1e18 and n % 1 == 0 else "" for n in numbers]
+        return [str(int(n)) if 0 <= n < 1e18 and n % 1 == 0 else "" for n in numbers]
     return [text for text in distinct.to_pylist() if text.strip().lower() not in _TOKENS]
 
 

@@ -20,13 +20,14 @@ def find_person_key(profiles: Iterable[ColumnProfile], columns: Mapping[str, Int
         profiles: The columns that may be it.
         columns: By name, of all columns: as in `anonlib.config.sketch.find_copies`.
 
-    Cost: O(d n) for each column that may be it, and O(d^2 n) where others follow.
+    Cost: that of `list_followers`.
     """
-    found: list[str] = []
-    for column in profiles:
-        fits = (column.is_text or column.is_whole) and not column.is_postal and column.repeats
-        if fits and column.distinct_share >= MIN_SHARE and column.name in columns:
-            followers = list_followers(columns, column.name)
-            if len(followers) > len(found[1:]):
-                found = [column.name, *followers]
-    return found
+    fitting = [
+        column.name
+        for column in profiles
+        if (column.is_text or column.is_whole) and not column.is_postal and column.repeats
+        if column.distinct_share >= MIN_SHARE
+    ]
+    followers = list_followers(columns, fitting) if fitting else {}
+    told = [[name, *others] for name, others in followers.items() if others]
+    return max(told, key=len, default=[])  # the first of equal ones

@@ -1,6 +1,6 @@
 """What columns say about each other, and about rows, by the hashes of their values."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from itertools import combinations
 from math import comb
@@ -68,18 +68,28 @@ def find_sources(columns: Mapping[str, Ints]) -> dict[str, str]:
     return sources
 
 
-def list_followers(columns: Mapping[str, Ints], source: str) -> list[str]:
-    """The columns whose values follow from those of one that has more, if two of them have nothing
-    to do with each other; else none. Arguments as in `find_copies`. Cost: O(d^2 n)."""
+def list_followers(columns: Mapping[str, Ints], sources: Iterable[str]) -> dict[str, list[str]]:
+    """By source: the columns whose values follow from its own, of which it has more, if two of them
+    have nothing to do with each other; else none.
+
+    Args:
+        columns: As in `find_copies`.
+        sources: Names of columns.
+
+    Cost: O(d n) to read the columns, then O(d n) for each source, and O(d^2 n) where others follow.
+    """
     coded = _code(columns)
-    key = coded.pop(source, None)
-    if key is None:
-        return []
-    fewer = {name: c for name, c in coded.items() if len(c.first) < len(key.first)}
-    told = {name: column for name, column in fewer.items() if _follows(column, key)}
-    pairs = combinations(told.values(), 2)
-    apart = any(not _follows(a, b) and not _follows(b, a) for a, b in pairs)
-    return [*told] if apart else []
+    followers = {}
+    for source in sources:
+        key = coded.get(source)
+        if key is None:
+            continue
+        fewer = {name: c for name, c in coded.items() if len(c.first) < len(key.first)}
+        told = {name: column for name, column in fewer.items() if _follows(column, key)}
+        pairs = combinations(told.values(), 2)
+        apart = any(not _follows(a, b) and not _follows(b, a) for a, b in pairs)
+        followers[source] = [*told] if apart else []
+    return followers
 
 
 def rank_singling(columns: Mapping[str, Ints], most: int) -> Iterator[tuple[str, float]]:

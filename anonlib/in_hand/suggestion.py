@@ -470,7 +470,7 @@ def _attempt(rows: "Rows", attempt: Attempt) -> Attempt:
         n_suppressed=n_suppressed,
         seconds=perf_counter() - begun,
         sizes={} if config.unit else dict(report.sizes),
-        least_persons=report.smallest_class or 0,
+        least_persons=report.of_whole.smallest_class or 0,
     )
 
 

@@ -14,7 +14,14 @@ import numpy as np
 import pyarrow as pa
 
 from anonlib.arrays import Floats, Ints
-from anonlib.config.direct import DIRECT_KINDS, LEAST_NUMBER, count_kinds, is_sure, main_kind
+from anonlib.config.direct import (
+    DIRECT_KINDS,
+    LEAST_NUMBER,
+    MOST_TEXTS,
+    count_kinds,
+    is_sure,
+    main_kind,
+)
 from anonlib.config.model import PrivacySection
 from anonlib.errors import Problem
 from anonlib.table.schema import Column, Role, Schema, is_atomic
@@ -161,8 +168,7 @@ class ContentCounter(ABC):
 
     @abstractmethod
     def list_texts(self, column: Column) -> list[str]:
-        """Some distinct values of a column of texts, bytes or numbers, as texts, as
-        `list_source_texts` does."""
+        """Some distinct texts of a column of texts or bytes, as `list_source_texts` does."""
 
     @abstractmethod
     def count_alone(self, column: Column) -> tuple[int, int]:
@@ -286,10 +292,24 @@ def _find_kinds(
         own, is_text = sketches[c.id], pa.types.is_string(c.type) or pa.types.is_binary(c.type)
         if _hides_values(c) or not (is_text or _has_long_numbers(c.type, own)):
             continue
-        kind = main_kind(count_kinds(counter.list_texts(c)), is_number=not is_text)
+        texts = counter.list_texts(c) if is_text else _list_numbers(own)
+        kind = main_kind(count_kinds(texts), is_number=not is_text)
         if kind and is_sure(kind, own.n_values, own.n_present, is_number=not is_text):
             kinds[c.name] = kind
     return kinds
+
+
+def _list_numbers(sketch: Sketch) -> list[str]:
+    """Some values of a column of numbers, as `anonlib.config.direct.list_texts` gives them: the
+    whole ones of the least hashes, so that the order of rows changes nothing."""
+    from anonlib.local.hashes import hash_values  # this imports numba
+
+    whole = sketch.numbers[np.isfinite(sketch.numbers)]
+    n_values = min(len(sketch.numbers), MOST_TEXTS)
+    n_whole = round(n_values * len(whole) / max(1, len(sketch.numbers)))
+    least = np.argsort(hash_values(pa.array(whole)), kind="stable")[:n_whole]
+    texts = [str(int(n)) if 0 <= n < 1e18 else "" for n in whole[least].tolist()]
+    return texts + [""] * (n_values - n_whole)
 
 
 def _has_long_numbers(type: pa.DataType, sketch: Sketch) -> bool:

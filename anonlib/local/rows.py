@@ -275,6 +275,12 @@ def _find_casts(attributes: dict[str, Attribute], fields: list[Field]) -> Iterat
         attribute = attributes.get(field.name)
         if attribute is None or attribute.type is None or attribute.role is Role.DROP:
             continue
+        if attribute.layout is not None:
+            yield Problem(
+                f"attributes.{field.name}.layout",
+                "texts of a table in memory are not read as numbers or dates; convert them before, "
+                "and leave `layout` out",
+            )
         wanted = attribute.type.replace(" ", "")
         if _OTHER_NAMES.get(wanted, wanted) != field.type:
             yield Problem(

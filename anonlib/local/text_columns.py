@@ -175,7 +175,7 @@ def _as_plain_integers(texts: pa.Array) -> pa.Array:
 
 def list_source_texts(values: pa.Array | pa.ChunkedArray) -> list[str]:
     """Some distinct texts of a column, as `list_texts`; bytes are read as texts."""
-    distinct = pc.unique(values).slice(0, MOST_TEXTS + 1)
+    distinct = pc.unique(values).drop_null().slice(0, MOST_TEXTS)
     return list_texts(_decode(distinct) if pa.types.is_binary(distinct.type) else distinct)
 
 

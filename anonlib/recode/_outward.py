@@ -4,7 +4,7 @@ Where the type has no such value, the end is the first or the last one of the ty
 dates and timestamps is that of the year 9999.
 """
 
-from decimal import Decimal
+from decimal import Context, Decimal
 from fractions import Fraction
 from math import floor
 from typing import Any, Literal
@@ -44,11 +44,8 @@ def move_to_multiples(ends: Column, step: float, way: Way) -> Column:
     """
     if kind(ends.type) is Kind.DECIMAL:
         distinct = ends.dictionary_encode()
-        least = make_scalar(step, ends.type).as_py()
-        moved = [
-            _move_decimal(each, least, way, ends.type) for each in distinct.dictionary.to_pylist()
-        ]
-        return pa.array(moved, ends.type).take(distinct.indices)
+        moved = _move_decimals(distinct.dictionary, make_scalar(step, ends.type).as_py(), way)
+        return moved.take(distinct.indices)
     absent = ends.is_null().to_numpy(zero_copy_only=False)
     values = pc.fill_null(ends, 0).to_numpy()
     if kind(ends.type) is Kind.FLOAT:
@@ -58,11 +55,18 @@ def move_to_multiples(ends: Column, step: float, way: Way) -> Column:
     return pa.array(found, ends.type, mask=absent)
 
 
-def _move_decimal(value: Decimal, step: Decimal, way: Way, column: pa.DataType) -> Decimal:
-    number, size = (int(Fraction(each) * Fraction(10) ** column.scale) for each in (value, step))
-    moved = number // size * size if way == "down" else -(-number // size) * size
-    most = 10**column.precision - 1
-    return Decimal(f"{max(-most, min(most, moved))}e{-column.scale}")
+def _move_decimals(values: pa.Array, step: Decimal, way: Way) -> pa.Array:
+    """Decimals at multiples, in their own type."""
+    scale, most = values.type.scale, 10**values.type.precision - 1
+    wide = Context(prec=200)
+
+    def unscale(value: Decimal) -> int:
+        return int(value.scaleb(scale, wide))
+
+    size, sign = unscale(step), 1 if way == "down" else -1
+    moved = [sign * (sign * unscale(each) // size * size) for each in values.to_pylist()]
+    ends = [Decimal(max(-most, min(most, each))).scaleb(-scale, wide) for each in moved]
+    return pa.array(ends, values.type)
 
 
 def _move_integers(values: Any, step: int, way: Way) -> Any:

@@ -86,17 +86,19 @@ def _describe_change(
     """
     with suppress(Exception):  # the source may be gone, and the run is done all the same
         if version is not None and source.version is None:
-            now = find_version(spark, source)
-            if now is not None and now != version:
+            newest = find_version(spark, source)
+            if newest is not None and newest != version:
                 yield (
                     f"the source has changed since: version {version} was read, and it is at "
-                    f"{now}; another run id reads that"
+                    f"{newest}; another run id reads that"
                 )
-        elif files is not None and digest_listing(find_files(spark, source)) != files:
-            yield (
-                "the source has changed since: files were added, removed or written again; another "
-                "run id reads them"
-            )
+        elif files is not None:
+            now = find_files(spark, source)
+            if now is not None and digest_listing(now) != files:
+                yield (
+                    "the source has changed since: files were added, removed or written again; "
+                    "another run id reads them"
+                )
 
 
 def require_there(target: Target, run_id: str) -> None:

@@ -522,12 +522,13 @@ def find_version(spark: SparkSession, source: SourceSection) -> int | None:
         return newest_version(_load_table(spark, source, None))
 
 
-def find_files(spark: SparkSession, source: SourceSection) -> Listing:
-    """The files that a source has now, as `Source.files` lists them. No rows are read."""
+def find_files(spark: SparkSession, source: SourceSection) -> Listing | None:
+    """The files that a source has now, as `Source.files` lists them; None where the config does not
+    name them: for a DataFrame of the caller, or options of a reader. No rows are read."""
     if source.format == "table":
         return list_files(_load_table(spark, source, None))
     if source.path is None or source.format == "delta":
-        return {}
+        return None
     options = {**source.options, **read_secret_options(source)}
     place = spell_for_reader(spark, source.path, options)
     return list_files(spark.read.format("binaryFile").options(**options).load(place))

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
-from anonlib.arrays import Ints
+from anonlib.arrays import MISSING, Ints
 from anonlib.auditing.report import EACH_CONTROLLER, AuditReport
 from anonlib.config.model import Config
 from anonlib.config.resolve import bind_models, with_ids
@@ -91,7 +91,7 @@ def try_release(
         rows,
         made.n_cells,
         dict(report.sizes),
-        report.smallest_class or 0,
+        report.of_whole.smallest_class or 0,
         made.losses,
         table.num_rows,
     )
@@ -161,8 +161,9 @@ def _audit(
     spec = make_published_spec(config)
     spec = replace(spec, columns=tuple(names), pseudonyms=(), acknowledge_unique=True)
     if schema.unit:
-        token = person_codes([source.column(id) for id in schema.unit])
-        table = table.append_column(TOKEN, pa.array(token))
+        token = person_codes([source.column(id).combine_chunks() for id in schema.unit])
+        assert token is not None  # of no columns
+        table = table.append_column(TOKEN, pa.array(token, mask=token == MISSING))
         spec = replace(spec, persons="token", token=TOKEN)
     report = audit_in_memory(table, spec, exact_sizes=True)
     if controller is not None:

@@ -327,3 +327,24 @@ class TestSplit:
 
 def test_the_module_needs_no_spark() -> None:
     assert "pyspark" not in vars(trial_release)
+
+
+def test_persons_of_a_unit_are_counted() -> None:
+    """Each once, whatever its rows; rows of nobody count for nobody."""
+    data = frame(120).assign(person=[f"p{i // 2}" if i % 3 else None for i in range(120)])
+    attributes = {**config().attributes, "person": {"role": "identifier"}}
+    plain = {n: a if isinstance(a, dict) else a.model_dump() for n, a in attributes.items()}
+    chosen = config(one_row_per_person=False, unit=["person"], attributes=plain)
+    found = try_release(*as_source(data, chosen), chosen)
+    classes = pd.DataFrame(
+        {
+            name: list(map(str, found.released.column(name).to_pylist()))
+            for name in ("c0", "c1", "c2")
+        }
+    )
+    persons = (
+        data.person.iloc[found.rows]
+        .reset_index(drop=True)
+        .groupby([classes[name] for name in classes])
+    )
+    assert found.least_persons == persons.nunique().min() >= 4
