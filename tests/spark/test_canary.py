@@ -124,8 +124,7 @@ def test_no_marker_anywhere(tmp_path: Path) -> None:
             "source.where: would show values that can't be read in Spark's event log and UI; "
             "use the try_ form of cast(string as int)"
         ),
-        "anonymize: a task of ",
-        "rows failed with ValueError",
+        "anonymize: kernel telltale failed with ValueError",
         "interrupted: ",
     ):
         assert text in err, err
