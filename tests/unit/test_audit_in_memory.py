@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from hashlib import sha256
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -21,9 +21,6 @@ import anonlib
 from anonlib import registry
 from anonlib.auditing import AuditReport, audit_in_memory, join_reports
 from anonlib.auditing.arrow_values import can_number, combine, number_keys, number_protected
-from anonlib.auditing.class_counts import ClassCounts
-from anonlib.auditing.models import AuditModel, Judgement, UnverifiableError
-from anonlib.auditing.models.k_anonymity import KAnonymityAudit
 from anonlib.auditing.report import list_worst
 from anonlib.hierarchy import Hierarchy
 from anonlib.hierarchy.files import parse_csv
@@ -569,103 +566,6 @@ def test_models_that_lack_something(change: dict[str, Any], note: str) -> None:
     (lacking,) = [verdict for verdict in verdicts if verdict.note]
     assert lacking.note.startswith(note)
     assert (lacking.holds, lacking.value, lacking.exact) == (False, None, False)
-
-
-# Models of other packages.
-
-
-class Foreign(AuditModel):
-    """A model for Spark only."""
-
-    type: ClassVar[str] = "k_anonymity"
-    k: int = 2
-    required: ClassVar[float] = 0  # type: ignore[misc]
-
-    def judge(self, view: Any, part: Any) -> Judgement:
-        raise AssertionError
-
-
-class Inherited(KAnonymityAudit):
-    """It changes what decides in Spark, but measures as before in memory."""
-
-    def judge(self, view: Any, part: Any) -> Judgement:
-        raise AssertionError
-
-
-class Short(Foreign):
-    def measure(self, counts: ClassCounts) -> Any:
-        return 7
-
-
-class Texts(Foreign):
-    def measure(self, counts: ClassCounts) -> Any:
-        return counts.n_rows.astype(str)
-
-
-class OneForAll(Foreign):
-    """Its threshold gives one answer for all classes."""
-
-    answer: ClassVar[Any] = True
-
-    def holds(self, value: Any) -> Any:
-        return self.answer
-
-    def measure(self, counts: ClassCounts) -> Any:
-        return counts.n_rows
-
-
-class OneOfOne(OneForAll):
-    answer: ClassVar[Any] = np.ones(1, np.bool_)
-
-
-class Ones(OneForAll):
-    def holds(self, value: Any) -> Any:
-        return np.ones(len(value), np.int64)
-
-    def measure(self, counts: ClassCounts) -> Any:
-        return counts.n_rows
-
-
-class Unable(Foreign):
-    def measure(self, counts: ClassCounts) -> Any:
-        raise UnverifiableError("there is no moon")
-
-
-class Lax(Foreign):
-    """Its threshold takes what has no value."""
-
-    def holds(self, value: Any) -> Any:
-        return ~(value > 1e9)
-
-    def measure(self, counts: ClassCounts) -> Any:
-        return np.where(counts.n_rows == 2, np.nan, 1.0)
-
-
-@pytest.mark.parametrize(
-    ("model", "note", "failing"),
-    [
-        (Foreign, "k_anonymity has no `measure` of its own", 0),
-        (Inherited, "k_anonymity has no `measure` of its own", 0),
-        (Short, "the `measure` of k_anonymity gives no value for each class", 0),
-        (Texts, "the `measure` of k_anonymity gives no value for each class", 0),
-        (OneForAll, "the `holds` of k_anonymity gives no truth value for each class", 0),
-        (OneOfOne, "the `holds` of k_anonymity gives no truth value for each class", 0),
-        (Ones, "the `holds` of k_anonymity gives no truth value for each class", 0),
-        (Unable, "there is no moon", 0),
-        (Lax, "", 1),
-    ],
-)
-def test_foreign_models_fail_closed(
-    monkeypatch: pytest.MonkeyPatch, model: type[AuditModel], note: str, failing: int
-) -> None:
-    monkeypatch.setattr(registry, "build", lambda family, spec: model(k=2))
-    for persons in ("rows", "unknown"):
-        (verdict,) = audit(PEOPLE, K2, persons=persons).verdicts
-        assert not verdict.holds
-        assert verdict.n_failing == failing
-        if persons == "rows":
-            assert verdict.note.startswith(note)
-            assert not verdict.at_release
 
 
 def test_every_model_measures_in_memory() -> None:

@@ -193,6 +193,14 @@ def _demand_nothing(controllers: Any, controller: Any) -> Any:
     return Demands(((),), np.ones((len(controller), 1), np.bool_))
 
 
+PATIENTS = {
+    "person": {"role": "identifier"},
+    "hospital": {"role": "drop"},
+    "age": {**QUASI, "scale": "continuous"},
+    "illness": {"role": "sensitive"},
+}
+
+
 @pytest.mark.parametrize("persons", [{"unit": ["person"]}, {"one_row_per_person": "person"}])
 def test_merged_controllers_that_can_not_hold_their_models(persons: dict[str, Any]) -> None:
     """Four persons are too few for a k of 6, also where persons might be at both hospitals."""
@@ -207,12 +215,7 @@ def test_merged_controllers_that_can_not_hold_their_models(persons: dict[str, An
     six = [{"type": "k_anonymity", "k": 6}]
     step = {"type": "controller", "column": "hospital", "merge": True, "models": {"S": six}}
     chosen = {
-        "attributes": {
-            "person": {"role": "identifier"},
-            "hospital": {"role": "drop"},
-            "age": {**QUASI, "scale": "continuous"},
-            "illness": {"role": "sensitive"},
-        },
+        "attributes": PATIENTS,
         **persons,
         "privacy": {"models": [{"type": "k_anonymity", "k": 2}]},
         "partition": {"steps": [step, {"type": "single"}]},
@@ -233,12 +236,7 @@ def test_the_risk_is_of_classes_of_the_table() -> None:
         }
     )
     chosen = {
-        "attributes": {
-            "person": {"role": "identifier"},
-            "hospital": {"role": "drop"},
-            "age": {**QUASI, "scale": "continuous"},
-            "illness": {"role": "sensitive"},
-        },
+        "attributes": PATIENTS,
         "unit": ["person"],
         "privacy": {"models": [{"type": "k_anonymity", "k": 3}]},
         "partition": {"steps": [{"type": "controller", "column": "hospital"}, {"type": "single"}]},
