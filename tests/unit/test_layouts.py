@@ -8,6 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import anonlib
+from anonlib.errors import ConfigError
 from anonlib.local.column_facts import parse_texts
 from anonlib.table.layouts import DATES, LAYOUTS, NUMBERS, Reading, is_date_pattern
 
@@ -75,3 +77,38 @@ def test_numbers(whole: int, hundredths: int, layout: str) -> None:
 )
 def test_patterns(pattern: str, holds: bool) -> None:
     assert is_date_pattern(pattern) == holds
+
+
+def test_a_config_names_them() -> None:
+    """With a type that they fit; types are no matter of Spark's reader."""
+    quasi = {"role": "quasi_identifier", "scale": "continuous"}
+    config = {
+        "source": {
+            "format": "csv",
+            "path": "people.csv",
+            "options": {"inferSchema": "true", "dateFormat": "dd.MM.yyyy"},
+        },
+        "attributes": {
+            "day": {**quasi, "type": "date", "layout": "dd.MM.yyyy"},
+            "pay": {**quasi, "type": "decimal(12,2)", "layout": "1.234,5"},
+            "century": {**quasi, "type": "date", "layout": "dd.MM.yy"},
+            "marks": {**quasi, "type": "double", "layout": "1.23,4"},
+            "typeless": {**quasi, "layout": "1.234,5"},
+            "text": {**quasi, "type": "string", "layout": "1.234,5"},
+        },
+        "one_row_per_person": True,
+        "privacy": {"models": [{"type": "k_anonymity", "k": 3}]},
+        "release": {"path": "out"},
+    }
+    with pytest.raises(ConfigError) as error:
+        anonlib.parse(config)
+    assert {
+        (problem.where, problem.text.partition(" ")[0]) for problem in error.value.problems
+    } == {
+        ("attributes.century.layout", "must"),
+        ("attributes.marks.layout", "must"),
+        ("attributes.typeless.layout", "says"),
+        ("attributes.text.layout", "says"),
+        ("source.options.inferSchema", "Spark"),
+        ("source.options.dateFormat", "Spark"),
+    }

@@ -93,7 +93,7 @@ def _check_layout(name: str, type: str | None, layout: str | None) -> Iterator[P
             "d/M/yyyy H:mm or yyyy-MM-dd'T'HH:mm:ss",
         )
     elif not is_time and layout not in NUMBERS:
-        yield Problem(where, f"must be one of {', '.join(NUMBERS)}")
+        yield Problem(where, f"must be {' or '.join(NUMBERS)}")
 
 
 def _check_scale(kernel: Kernel, name: str, attribute: Attribute) -> Iterator[Problem]:
