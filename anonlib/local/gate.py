@@ -13,7 +13,6 @@ import numpy as np
 import pyarrow as pa
 
 from anonlib.arrays import MISSING, Ints
-from anonlib.config.direct import MOST_TEXTS
 from anonlib.config.model import PrivacySection
 from anonlib.errors import Problem
 from anonlib.local.content_rules import (
@@ -24,7 +23,6 @@ from anonlib.local.content_rules import (
     list_compared,
 )
 from anonlib.local.forms import choose_rows, is_form_of
-from anonlib.local.hashes import hash_values
 from anonlib.local.row_numbers import number_classes
 from anonlib.local.text_columns import TextColumn, list_source_texts, to_text_columns
 from anonlib.local.value_parts import count_parts
@@ -113,12 +111,7 @@ class _TextCounter(ContentCounter):
         return self.samples[id]
 
     def list_texts(self, column: Column) -> list[str]:
-        """Those of the least hashes, so that the order of rows changes nothing."""
-        values = self.columns[column.id].values
-        if len(values) <= MOST_TEXTS:
-            return list_source_texts(values)
-        least = np.argsort(hash_values(values), kind="stable")[:MOST_TEXTS]
-        return list_source_texts(values.take(pa.array(least)))
+        return list_source_texts(self.columns[column.id].values)
 
     def count_alone(self, column: Column) -> tuple[int, int]:
         code = self.columns[column.id].code

@@ -174,8 +174,14 @@ def _as_plain_integers(texts: pa.Array) -> pa.Array:
 
 
 def list_source_texts(values: pa.Array | pa.ChunkedArray) -> list[str]:
-    """Some distinct texts of a column, as `list_texts`; bytes are read as texts."""
-    distinct = pc.unique(values).drop_null().slice(0, MOST_TEXTS)
+    """Some distinct texts of a column, as `list_texts`: those of the least hashes, whatever the
+    order of rows. Bytes are read as texts."""
+    from anonlib.local.hashes import hash_values  # this imports numba
+
+    distinct = pc.unique(values).drop_null()
+    if len(distinct) > MOST_TEXTS:
+        least = np.argsort(hash_values(distinct), kind="stable")[:MOST_TEXTS]
+        distinct = distinct.take(pa.array(least))
     return list_texts(_decode(distinct) if pa.types.is_binary(distinct.type) else distinct)
 
 

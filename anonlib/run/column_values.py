@@ -264,12 +264,14 @@ class SourceCounter(ContentCounter):
 
     Attributes:
         source: The source.
+        values: What a pass over it found.
         key: The key of hashes.
         sample: Rows of the source in random order: its quasi-identifiers, sensitive columns and
             target by id.
     """
 
     source: Source
+    values: ColumnValues
     key: int = field(repr=False)
     sample: pa.Table
 
@@ -310,12 +312,22 @@ class SourceCounter(ContentCounter):
         return read_texts(self.sample.select(ids).take(rows), ids, self.key)
 
     def list_texts(self, column: Column) -> list[str]:
-        """It needs a pass for a column that the sample lacks."""
-        if column.id in self.sample.column_names:
-            return list_source_texts(self.sample.column(column.id))
+        """It needs a pass for a column of which values may be elsewhere than in the sample."""
+        if column.id in self.values.categories:
+            return list_source_texts(self.values.categories[column.id][0])
+        if self._samples_all(column.id):
+            return list_source_texts(self.sample.column(column.id).combine_chunks())
         values = self._select([column.id]).na.drop().distinct()
         first = values.orderBy(F.xxhash64(column.id), column.id).limit(MOST_TEXTS)
         return list_source_texts(first.toArrow().column(column.id))
+
+    def _samples_all(self, id: str) -> bool:
+        """Whether the sample has all texts of a column, as the sketch counted them."""
+        sketch = self.values.sketches[id]
+        if id not in self.sample.column_names or sketch.share < 1.0:
+            return False
+        sampled = read_texts(self.sample.select([id]), [id], self.key)[id]
+        return len(sampled.unique()[0]) >= len(sketch.hashes)
 
     def count_alone(self, column: Column) -> tuple[int, int]:
         unit = [self.source.columns[id] for id in self.source.schema.unit]

@@ -90,7 +90,7 @@ def judge_content(
     Returns:
         The figures, and what is wrong.
     """
-    counter = SourceCounter(source, key, sample)
+    counter = SourceCounter(source, values, key, sample)
     return judge_columns(source.schema, values.sketches, values.equal, counter, privacy, protected)
 
 

@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 import anonlib
 from anonlib.errors import InfeasibleError
 from anonlib.run import content
-from anonlib.run.column_values import SourceCounter, find_values
+from anonlib.run.column_values import Look, SourceCounter, find_values
 from anonlib.run.content import complete_sketches, judge_content, plan_look
 from anonlib.source import open_source
 from tests.content_cases import (
@@ -100,9 +100,11 @@ def test_texts_of_a_column_that_the_sample_lacks(spark: SparkSession, tmp_path: 
     config = anonlib.parse(config_of(tmp_path, {"role": "insensitive"}))
     source = open_source(spark, config, spark.createDataFrame(rows))
     column = source.schema["x"]
-    nothing = SourceCounter(source, 1, pa.table({}))
-    whole = SourceCounter(source, 1, pa.table({column.id: pa.array(rows["x"])}))
-    assert {*nothing.list_texts(column)} == {*whole.list_texts(column)} == {"t0", "t2"}
+    values = find_values(source, Look((), {column.id: 1.0}, (), 1))
+    samples = [{}, {column.id: pa.array(rows["x"])}, {column.id: pa.array(["t0", None])}]
+    for sample in samples:  # the last one lacks a text
+        counter = SourceCounter(source, values, 1, pa.table(sample))
+        assert {*counter.list_texts(column)} == {"t0", "t2"}
     source.close()
 
 
