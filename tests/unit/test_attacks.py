@@ -25,7 +25,7 @@ from anonlib.measure.risk._extrapolation import extrapolate
 from anonlib.measure.risk._guesses import ValueGuess, make_guess
 from anonlib.measure.risk._predicates import Predicates, are_single, merge_matches
 from anonlib.measure.risk._reach import Search
-from anonlib.measure.risk._region_index import index_regions
+from anonlib.measure.risk._region_index import gather_conditions, index_regions
 from anonlib.measure.risk._regions import ABSENT, EVERYTHING, LineRegions, Range, read_regions
 from anonlib.measure.risk.downcoding import Downcoding, match_guesses
 from anonlib.measure.risk.inference import Inference
@@ -322,7 +322,7 @@ def test_predicates_hold_for_the_rows_in_their_regions(seed: int) -> None:
         for row in range(released.num_rows)
     ]
     drawn = [each for each in drawn if each]
-    predicates = Predicates(columns, tuple(drawn))
+    predicates = Predicates.of(columns, drawn)
     original = case.rows.table.append_column(PERSON, pa.array(np.arange(30) // 2))
     halves = original.slice(0, 17), original.slice(17)
     counts = merge_matches("", *(predicates.count([t], PERSON, released=False) for t in halves))
@@ -384,7 +384,7 @@ def test_regions_of_nodes_and_shares(tmp_path: Any) -> None:
 
 def rows_in(regions: Any, conditions: Sequence[Any]) -> list[list[int]]:
     """The rows in each condition, as an index finds them and as it judges all rows."""
-    index = index_regions(regions, conditions)
+    index = index_regions(regions, gather_conditions(conditions))
     every = np.arange(len(regions.regions()))
     found = [sorted(index.rows(i).tolist()) for i in range(len(conditions))]
     assert found == [every[index.holds(i, every)].tolist() for i in range(len(conditions))]

@@ -3,12 +3,36 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from anonlib.arrays import Bools, Ints
+from anonlib.arrays import Bools, Floats, Ints
 from anonlib.measure.risk._regions import ABSENT, LineRegions, Members, Range, Region, Sets
+
+
+class Ranges(NamedTuple):
+    """Conditions on a column on a line.
+
+    Attributes:
+        low: float64[c]. The lower ends; NaN for missing values.
+        high: float64[c]. The upper ends.
+    """
+
+    low: Floats
+    high: Floats
+
+
+#: Conditions on a column: ranges, or sets.
+Conditions: TypeAlias = Ranges | tuple[Members, ...]
+
+
+def gather_conditions(regions: Sequence[Region]) -> Conditions:
+    """Conditions on one column."""
+    ranges = [each for each in regions if isinstance(each, Range)]
+    if ranges:
+        return Ranges(*(np.array([getattr(c, e) for c in ranges]) for e in ("low", "high")))
+    return tuple(each for each in regions if isinstance(each, frozenset))
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,7 +48,7 @@ class LineIndex:
     """
 
     regions: LineRegions
-    conditions: Sequence[Range]
+    conditions: Ranges
     order: Ints
     start: Ints
     stop: Ints
@@ -37,15 +61,15 @@ class LineIndex:
     def rows(self, i: int) -> Ints:
         """The rows that lie in a condition, in any order."""
         rows = self.order[self.start[i] : self.stop[i]]
-        low, high, end = self.regions.low, self.regions.high, self.conditions[i].high
+        low, high, end = self.regions.low, self.regions.high, self.conditions.high[i]
         return rows if high is low or np.isnan(end) else rows[high[rows] <= end]
 
     def holds(self, i: int, rows: Ints) -> Bools:
         """bool[rows]. Which of some rows lie in a condition."""
-        each, low = self.conditions[i], self.regions.low[rows]
-        if np.isnan(each.low):
+        least, low = self.conditions.low[i], self.regions.low[rows]
+        if np.isnan(least):
             return np.isnan(low) & (self.regions.null is ABSENT)
-        found: Bools = (low >= each.low) & (self.regions.high[rows] <= each.high)
+        found: Bools = (low >= least) & (self.regions.high[rows] <= self.conditions.high[i])
         return found
 
 
@@ -89,22 +113,23 @@ class SetIndex:
 RegionIndex: TypeAlias = LineIndex | SetIndex
 
 
-def index_regions(regions: LineRegions | Sets, conditions: Sequence[Region]) -> RegionIndex:
+def index_regions(regions: LineRegions | Sets, conditions: Conditions) -> RegionIndex:
     """The index of n regions of a column for conditions on it. Cost: O(n log n)."""
     if isinstance(regions, LineRegions):
-        return _index_line(regions, [each for each in conditions if isinstance(each, Range)])
-    allowed = [each for each in conditions if isinstance(each, frozenset)]
-    order = np.argsort(regions.index, kind="stable")
+        assert isinstance(conditions, Ranges)
+        return _index_line(regions, conditions)
+    assert not isinstance(conditions, Ranges)
+    order = np.argsort(regions.index)
     start = np.searchsorted(regions.index[order], np.arange(len(regions.distinct) + 1))
-    return SetIndex(regions, _find_inside(regions.distinct, allowed), order, start)
+    return SetIndex(regions, _find_inside(regions.distinct, conditions), order, start)
 
 
-def _index_line(regions: LineRegions, conditions: Sequence[Range]) -> LineIndex:
-    order = np.argsort(regions.low, kind="stable")
+def _index_line(regions: LineRegions, conditions: Ranges) -> LineIndex:
+    order = np.argsort(regions.low)
     ends = regions.low[order]
-    low, high = (np.array([getattr(c, end) for c in conditions], float) for end in ("low", "high"))
-    start, stop = np.searchsorted(ends, low), np.searchsorted(ends, high, side="right")
-    without = np.isnan(low)
+    start = np.searchsorted(ends, conditions.low)
+    stop = np.searchsorted(ends, conditions.high, side="right")
+    without = np.isnan(conditions.low)
     start[without] = len(ends) - np.isnan(ends).sum()
     stop[without] = len(ends) if regions.null is ABSENT else start[without]
     return LineIndex(regions, conditions, order, start, np.maximum(start, stop))

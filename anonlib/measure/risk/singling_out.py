@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from pydantic import Field
 
 from anonlib.arrays import Floats, Ints
@@ -19,7 +18,6 @@ from anonlib.measure.risk._ends import Ends, merge_ends
 from anonlib.measure.risk._extrapolation import extrapolate
 from anonlib.measure.risk._predicates import Conjunction, Predicates, are_single, merge_matches
 from anonlib.measure.risk._regions import EVERYTHING, LineRegions, Range, Region, Sets, read_regions
-from anonlib.measure.risk._tables import join_tables
 from anonlib.measure.states import States
 from anonlib.table.schema import Column
 
@@ -27,8 +25,8 @@ if TYPE_CHECKING:
     from anonlib.measure.attack_tables import AttackTables
     from anonlib.measure.case import Case
 
-#: The name of the state of released rows.
-COUNTS = "counts"
+#: The names of the states of released rows, of persons in the release, and of those held out.
+COUNTS, MEMBERS, OTHERS = "counts", "members", "others"
 #: Released rows that predicates are built from.
 MOST_ROWS = 20_000
 #: Predicates that an attack tries on the release.
@@ -82,7 +80,7 @@ class SinglingOut(AttackMeasure):
         found, n_tried = _find_single(tables, columns, tried)
         n_attacks = [min(self.attempts, -(-n // TRIES)) for n in n_tried]
         kept = [each[:n] for each, n in zip(found, n_attacks, strict=True)]
-        counts = _count_persons(tables, Predicates(columns, tuple(chain(*kept))))
+        counts = _count_persons(tables, Predicates.of(columns, [*chain(*kept)]))
         cuts = np.cumsum([len(each) for each in kept])[:-1]
         figures: list[Figure] = []
         for kind, n, its, *persons in zip(
@@ -135,7 +133,7 @@ def _find_single(
     Returns:
         Those of each kind that hold for one released row, and how many of each kind were tried.
     """
-    predicates = Predicates(columns, tuple(chain(*candidates)))
+    predicates = Predicates.of(columns, [*chain(*candidates)])
     ends = Ends(tuple(c for c in columns if c.recoder is None or c.recoder.releases == "value"))
 
     def count(every: Iterable[pa.Table]) -> States:
@@ -165,19 +163,13 @@ def _count_persons(tables: "AttackTables", predicates: Predicates) -> tuple[Ints
     and of those held out; then all rows of both. Several rows of one person are one; those of
     several persons count as they are."""
     ids = [column.id for column in predicates.columns]
-    zero = predicates.count([], PERSON, released=False)
 
     def count(every: Iterable[pa.Table]) -> States:
-        states: dict[str, Floats] = {}
-        for table in join_tables(every):
-            for out in (False, True):
-                its = table.filter(pc.equal(table.column(OUT), pa.scalar(out)))
-                found = predicates.count([its], PERSON, released=False)
-                states[str(out)] = merge_matches("", states.get(str(out), zero), found)
-        return states
+        members, others = predicates.count_apart(every, PERSON, OUT)
+        return {MEMBERS: members, OTHERS: others}
 
     states = tables.fold_source(ids, count, merge_matches)
-    members, others = (states.get(str(out), zero) for out in (False, True))
+    members, others = states[MEMBERS], states[OTHERS]
     numbered = bool(np.isfinite(members[:-1].reshape(-1, 3)[:, 1]).any())
     counts = []
     for state in (members, others):
