@@ -193,7 +193,8 @@ def to_plain_type(name: str, column: pa.ChunkedArray) -> pa.Array:
         return _cast(pa.concat_arrays(chunks))
     except (pa.ArrowException, ValueError):  # its text may hold values
         raise InputError(
-            f"column {name}: has values of type {column.type} that Spark has no type for; cast it"
+            f"column {name}: has values of type {column.type} that Spark has no type for; cast "
+            "it (whole numbers above 2^63 - 1 to decimals or texts), or leave it out"
         ) from None
 
 

@@ -11,8 +11,9 @@ from anonlib.hierarchy.tree import Tree
 
 #: A scipy.sparse matrix.
 Sparse: TypeAlias = Any
-#: Distances count as equal up to this relative difference, since sums of squares are rounded.
-TIED = 1e-9
+#: Squared distances count as equal up to this relative difference, since they are rounded; or up
+#: to this one, in squares of standard deviations.
+TIED, NOTHING = 1e-9, 1e-18
 #: The number of distances in memory at once. They fit in a CPU cache.
 CHUNK = 2**18
 
@@ -152,7 +153,7 @@ class Attack:
         total = np.zeros((len(own), len(self.n_rows)))
         for column in self.columns:
             total += column.distances.squared(rows)[:, column.place]
-        nearest = total <= total.min(axis=1, keepdims=True) * (1 + TIED)
+        nearest = total <= total.min(axis=1, keepdims=True) * (1 + TIED) + NOTHING
         return Links(
             nearest[np.arange(len(own)), own].astype(np.int64),
             nearest.sum(axis=1),

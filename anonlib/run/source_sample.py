@@ -82,7 +82,7 @@ def read_sample(
 
 def _in_memory(config: Config, names: Sequence[str]) -> Config:
     """The config of a release in memory of these columns."""
-    plain = {"type": None, "pseudonym": False}
+    plain = {"type": None, "layout": None, "pseudonym": False}
     attributes = {n: config.attributes[n].model_copy(update=plain) for n in names}
     source = SourceSection.model_validate({"format": "dataframe"})
     release = ReleaseSection.model_validate({"path": config.release.path})

@@ -155,8 +155,15 @@ def _format(storage: Storage, source: str, *, is_pattern: bool) -> str | None:
     names = storage.listed(storage.root)
     if "_delta_log" in names:
         return "delta"
-    inside = [guess_format(name) for name in names if not name.startswith(("_", "."))]
-    return guess_format(source) or next((found for found in inside if found), None)
+    if found := guess_format(source):
+        return found
+    inside = {guess_format(name) for name in names if not name.startswith(("_", "."))} - {None}
+    if len(inside) > 1:
+        raise InputError(
+            f"{source}: the folder has files of several formats; name a pattern such as "
+            f"{source.rstrip('/')}/*.csv, or the format with --format"
+        )
+    return next(iter(inside), None)
 
 
 def _head(spark: SparkSession, place: str) -> list[str]:

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from anonlib.arrays import MISSING, Codes, Floats, Ints, snap
+from anonlib.arrays import MISSING, Bools, Codes, Floats, Ints, snap
 from anonlib.errors import BlockError, ConfigError, InputError, Problem
 from anonlib.hierarchy import Hierarchy
 from anonlib.hierarchy.tree import Tree
@@ -122,15 +122,21 @@ class Encoding:
 
     def numeric(self, values: pa.Array) -> Floats:
         """float64[n, 1 or 2]. The numeric columns of a continuous or ordinal column."""
-        numbers = self._ranks(values) if self.categories is not None else to_float(values)
-        absent = np.isnan(numbers)
-        numbers[absent] = self.mean
-        columns = [snap(standardize(numbers, self.mean, self.sd))]
+        numbers, absent = self.to_standard(values)
+        columns = [snap(numbers)]
         if self.missing:
             columns.append(absent.astype(np.float64))
         elif absent.any():
             raise BlockError("missing values that the scan did not see: the source has changed")
         return np.column_stack(columns)
+
+    def to_standard(self, values: pa.Array) -> tuple[Floats, Bools]:
+        """float64[n]: the standardized numbers of a continuous or ordinal column, not on the grid
+        of kernels, with the mean for missing ones. bool[n]: whether each value is missing."""
+        numbers = self._ranks(values) if self.categories is not None else to_float(values)
+        absent = np.isnan(numbers)
+        numbers[absent] = self.mean
+        return standardize(numbers, self.mean, self.sd), absent
 
     def within(self, low: Floats, high: Floats) -> tuple[Floats, Floats]:
         """float64[n] each. The ranks of the first and the last category in ranges of an ordinal

@@ -29,9 +29,14 @@ def check_persons(
         if attribute is None or attribute.role is not Role.IDENTIFIER:
             identifiers = [n for n, a in attributes.items() if a.role is Role.IDENTIFIER]
             near = did_you_mean(one_row_per_person, () if attribute else identifiers)
+            other = (
+                f", and {one_row_per_person} has `role: {attribute.role.value}`"
+                if attribute
+                else ""
+            )
             yield Problem(
                 "one_row_per_person",
-                f"must be true, or name a column with `role: identifier`{near}",
+                f"must be true, or name a column with `role: identifier`{other}{near}",
             )
     if len(set(unit)) < len(unit):
         yield Problem("unit", "a column is named twice; remove one")

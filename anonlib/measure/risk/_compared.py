@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from anonlib.arrays import Bools, Floats, Ints
+from anonlib.arrays import Ints
 from anonlib.encode import about
 from anonlib.encode.texts import texts
 from anonlib.errors import InputError
@@ -95,13 +95,14 @@ def match_plain(column: Column, original: Values, released: Values) -> MatchedCo
 def _spans(column: Column, encoding: Encoding, original: Values, released: Values) -> MatchedColumn:
     lower, upper = find_ends(column, encoding, released)
     first, last = _find_categories(column, encoding, lower, upper)
-    low, blank = _numbers(encoding, first)
-    high, _ = _numbers(encoding, last)
+    # On the grid of kernels, values at equal distances from another one would be so no more.
+    low, blank = encoding.to_standard(first)
+    high, _ = encoding.to_standard(last)
     if isinstance(column.recoder, Interval) and is_number(column.type):
         ends = column.recoder.open_ends(to_float(lower), to_float(upper), column.type)
         low, high = (np.where(np.isinf(e), e, at) for e, at in zip(ends, (low, high), strict=True))
     spans, place = np.unique(np.column_stack([low, high, blank]), axis=0, return_inverse=True)
-    value, absent = _numbers(encoding, original)
+    value, absent = encoding.to_standard(original)
     ends = spans[:, 0].copy(), spans[:, 1].copy()
     return MatchedColumn(SpanDistances(value, absent, *ends, spans[:, 2] > 0), place.ravel())
 
@@ -117,13 +118,6 @@ def _find_categories(
     places = (pa.array(each, from_pandas=True).cast(pa.int64()) for each in ranks)
     first, last = map(encoding.categories.take, places)
     return first, last
-
-
-def _numbers(encoding: Encoding, values: Values) -> tuple[Floats, Bools]:
-    """float64[n]: the standardized numbers, with missing values at the mean. bool[n]: whether each
-    value is missing."""
-    absent: Bools = values.is_null(nan_is_null=True).to_numpy(zero_copy_only=False)
-    return encoding.numeric(values)[:, 0], absent
 
 
 def find_ends(column: Column, encoding: Encoding, released: Values) -> tuple[Values, Values]:
