@@ -45,8 +45,10 @@ def make_verdict(model: AuditModel, tally: Tally, note: str) -> Verdict:
         tally: Its counts.
         note: Why the table can't show that the model holds; empty if it can.
     """
+    if note and not model.fails_by_rows:
+        tally = Tally(exact=False)
     at_release = bool(note) and not tally.failing
-    if note:
+    if note and model.fails_by_rows:
         note += f"; {count_failing(tally.failing.total())} by their rows"
     note = note or tally.note
     # Where classes without a value fail, the worst value of the others would tell nothing.

@@ -149,7 +149,9 @@ class Explorer:
             "settings": [
                 {
                     "at": each.at,
-                    "figures": [pair and [*map(_round, pair)] for pair in each.figures],
+                    "figures": [
+                        pair and [_judged(pair[0]), _round(pair[1])] for pair in each.figures
+                    ],
                     "n": each.n,
                     "of": each.n_all,
                     "sizes": [(name, _round(share)) for name, share in each.sizes],
@@ -367,3 +369,9 @@ def _runs(text: str, known: dict[str, int]) -> list[tuple[int, int]]:
 
 def _round(value: float | None) -> float | None:
     return None if value is None else float(f"{value:.5g}")
+
+
+def _judged(value: float | None) -> float | None:
+    """A figure that the page compares with bounds and other figures: without the last digits only,
+    in which sums differ."""
+    return None if value is None else float(f"{value:.12g}")

@@ -400,11 +400,13 @@ def _source(record: Record) -> Table | None:
 
 def _partition(record: Record) -> Iterator[tuple[str, str]]:
     n_blocks, n_cells = record.get("n_blocks", 0), record.get("n_cells", 0)
-    n_out, plan = record.get("n_rows_out", 0), record.get("plan") or {}
+    plan, mean = record.get("plan") or {}, (record.get("losses") or {}).get("cell_size")
     if n_blocks:
-        yield "blocks", f"{n_blocks:,}, of {number(round(n_out / n_blocks))} rows on average"
+        of_each = number(round(n_cells * mean / n_blocks)) if mean else ""
+        yield "blocks", f"{n_blocks:,}" + (f", of {of_each} rows on average" if of_each else "")
     if n_cells:
-        yield "cells", f"{n_cells:,}, of {n_out / n_cells:.1f} rows on average"
+        # The rows of the release are fewer, where the costliest cells were left out afterwards.
+        yield "cells", f"{n_cells:,}" + (f", of {mean:.1f} rows on average" if mean else "")
     for key, name in (
         ("n_leaves", "leaves of the plan"),
         ("n_merged", "leaves merged upward"),

@@ -252,9 +252,16 @@ def _means(group: Sequence[ResultRow], figures: Sequence[str], n_all: int = 0) -
     cells = [f"{seeds}, {n_all - len(group)} failed" if n_all > len(group) else seeds]
     for name in figures:
         values = [v for row in group if (v := row.figures.get(name)) is not None]
-        spread = f" ± {stdev(values):.3f}" if len(values) > 1 else ""
-        cells.append(f"{mean(values):.3f}{spread}" if values else "")
+        spread = f" ± {_show(stdev(values))}" if len(values) > 1 else ""
+        cells.append(f"{_show(mean(values))}{spread}" if values else "")
     return cells
+
+
+def _show(value: float) -> str:
+    """A figure with three decimals; small and large ones with digits that tell them apart."""
+    if abs(value) >= 1000:
+        return f"{value:,.0f}"
+    return f"{value:.3g}" if 0 < abs(value) < 0.01 else f"{value:.3f}"
 
 
 def _pick_rows(

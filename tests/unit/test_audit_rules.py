@@ -22,8 +22,10 @@ from anonlib.auditing.rules import list_kinds, table_problems
 from anonlib.auditing.verdicts import Tally
 from anonlib.auditing.view import View
 from anonlib.errors import ConfigError, Problem
+from anonlib.privacy import PrivacyModel
 from anonlib.privacy.k_anonymity import KAnonymity
 from anonlib.privacy.l_diversity import LDiversity
+from anonlib.privacy.t_closeness import TCloseness
 from tests.support import audit_spec
 
 
@@ -219,6 +221,29 @@ def test_a_table_whose_persons_are_not_in_it(monkeypatch: pytest.MonkeyPatch) ->
         assert "persons can't be counted" in verdict.note
         assert verdict.note.endswith(f"; {n_failing} classes fail by their rows")
         assert (found.passed, found.at_release) == (False, n_failing == 0)
+
+
+def test_shares_among_rows_prove_nothing_of_persons(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A person of many rows can make a share too large that is not among persons."""
+    models: dict[str, dict[str, Any]] = {
+        "k_anonymity": {"k": 3},
+        "l_diversity": {"l": 2, "attribute": "s"},
+        "p_sensitive": {"p": 2, "attribute": "s"},
+    }
+    by_shares: list[PrivacyModel] = [
+        LDiversity(l=2, attribute="s", kind="entropy"),
+        LDiversity(l=2, attribute="s", kind="recursive", c=2.0),
+        TCloseness(t=0.2, attribute="s"),
+    ]
+    for model in by_shares:
+        spec = replace(audit_spec(("age", "s"), ("age",), (model,)), persons="unknown")
+        found = Counted(monkeypatch, [FEW]).audit(Frame(age=INT, s=TEXT), spec)
+        (verdict,) = found.verdicts
+        assert (verdict.holds, verdict.at_release, verdict.n_failing) == (False, True, 0)
+        assert not found.passed
+        assert "by their rows" not in verdict.note
+    for type, parameters in models.items():
+        assert registry.build("audit", {"type": type, **parameters}).fails_by_rows
 
 
 def test_a_model_that_can_not_be_counted(monkeypatch: pytest.MonkeyPatch) -> None:

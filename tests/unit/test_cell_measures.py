@@ -140,6 +140,25 @@ def test_dominance_of_textbook_cells() -> None:
     assert [value(found, name) for name in Dominance.names] == [2, 8 / 11, 1, 4 / 11]
 
 
+@pytest.mark.parametrize(
+    ("rule", "name", "x"),
+    [
+        (Dominance(share=0.7), "nk_cells", [40, 23, 9, 9, 9]),
+        (Dominance(share=0.7), "nk_cells", [0.4, 0.23, 0.09, 0.09, 0.09]),
+        (Dominance(p=7), "p_cells", [100, 50, 4, 3]),
+        (Dominance(p=14), "p_cells", [1.0, 0.5, 0.1, 0.04]),
+    ],
+)
+def test_cells_at_the_bound_of_a_rule_keep_it(rule: Dominance, name: str, x: list[float]) -> None:
+    """More than a share, and less than a percentage: at either, floats have no say."""
+    cell = np.zeros(len(x), np.int64)
+    found = rule.measure(case([WAGE], counted(rule, {"wage": pa.array(x)}, [seen_as(cell, x)])))
+    assert value(found, name) == 0
+    x = [x[0] * 1.001, *x[1:]]
+    found = rule.measure(case([WAGE], counted(rule, {"wage": pa.array(x)}, [seen_as(cell, x)])))
+    assert value(found, name) == 1
+
+
 def test_rows_that_stand_for_several_are_as_many_contributors() -> None:
     cell, x = np.array([0, 0, 1]), [100, 1, 5]
     rule, table = Dominance(), {"wage": pa.array([100, 1, 5])}

@@ -56,6 +56,22 @@ def test_gates_stop_a_release() -> None:
         released("disclosure", gates=[gate])
 
 
+def test_a_gain_at_its_bound_passes() -> None:
+    """9 of 10 less 7 of 10 is 2 of 10, not what is left of two rounded quotients."""
+    table = pa.table({"g": [*"aabbccddee"], "s": [*"xxyxxxxxyy"]})
+    k2 = {"models": [{"type": "k_anonymity", "k": 2}]}
+    release = anonlib.anonymize(
+        table,
+        quasi_identifiers=["g"],
+        sensitive=["s"],
+        one_row_per_person=True,
+        privacy=k2,
+        evaluate={"measures": ["disclosure"]},
+        gates=[{"figure": "disclosure.gain", "at_most": 0.2}],
+    )
+    assert figures(release)["disclosure", "gain"] == 0.2
+
+
 def test_gates_that_pass_are_said() -> None:
     gate = {"figure": "uniqueness.release_unique", "at_most": 0}
     found = released("uniqueness", gates=[gate])

@@ -87,6 +87,12 @@ class AuditModel(Plugin):
         return ()
 
     @property
+    def fails_by_rows(self) -> bool:
+        """Whether a class that fails with its rows counted also fails with its persons, of whom
+        there are no more. Shares of values can be better among persons than among rows."""
+        return False
+
+    @property
     def label(self) -> str:
         """The model's name and the parameters that are not at their defaults."""
         return " ".join([self.type, *(f"{name}={v}" for name, v in self._parameters.items())])

@@ -29,6 +29,10 @@ class KAnonymityAudit(AuditModel):
     def persons(self) -> int:
         return self.k
 
+    @property
+    def fails_by_rows(self) -> bool:
+        return True
+
     def _tokens(self, view: View) -> Distinct | None:
         return None if view.token is None else Distinct(view.token, self.k)
 

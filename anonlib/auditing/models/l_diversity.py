@@ -45,6 +45,10 @@ class LDiversityAudit(AuditModel):
     def protected(self) -> tuple[str, ...]:
         return (self.attribute,)
 
+    @property
+    def fails_by_rows(self) -> bool:
+        return self.kind == "distinct"
+
     def holds(self, value: Any) -> Any:
         if self.kind == "recursive":
             return value < self.required

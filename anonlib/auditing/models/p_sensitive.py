@@ -22,6 +22,10 @@ class PSensitiveAudit(AuditModel):
     attribute: str
 
     @property
+    def fails_by_rows(self) -> bool:
+        return True
+
+    @property
     def required(self) -> float:
         return self.p
 

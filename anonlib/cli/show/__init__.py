@@ -281,9 +281,9 @@ def program() -> str:
 
 def _figures(result: ReleaseResult) -> list[tuple[str, str]]:
     rows = f"{result.n_rows_in:,} in, {result.n_rows_out:,} out, {result.n_suppressed:,} suppressed"
-    per_cell = (
-        f", of {result.n_rows_out / result.n_cells:.1f} rows on average" if result.n_cells else ""
-    )
+    # Of the cells as they were made: some may have been left out of the release.
+    mean = result.losses.get("cell_size")
+    per_cell = f", of {mean:.1f} rows on average" if mean else ""
     figures = [
         ("rows", rows),
         *_nobody(result.n_nobody),

@@ -96,12 +96,12 @@ class Disclosure(Measure):
         # Bins may be shown if all classes have k rows, and k rows of each bin have a value.
         is_shown = min(min(row.smallest, row.present) for row in bins) >= case.k > 0
         note = "" if is_shown else "its chart is withheld: a bin has fewer than k values"
-        correct = sum(row.most for row in bins) / n_present
-        base = n_most / n_present
+        n_correct = sum(row.most for row in bins)
         figures = (
-            Figure("correct", correct, name),
-            Figure("base", base, name),
-            Figure("gain", correct - base, name),
+            Figure("correct", n_correct / n_present, name),
+            Figure("base", n_most / n_present, name),
+            # One quotient of counts: gates compare it with bounds exactly.
+            Figure("gain", (n_correct - n_most) / n_present, name),
             Figure("certainty", max(row.certainty for row in bins), name, note),
             Figure("certain", sum(row.certain for row in bins) / n_present, name),
         )
