@@ -27,6 +27,7 @@ from anonlib.run.data_files import (
     write_files,
 )
 from anonlib.run.dictionary import dictionary_path
+from anonlib.run.log_actions import find_restored, read_actions
 from anonlib.spark.delta_files import (
     Transaction,
     delta_log,
@@ -111,7 +112,7 @@ class Restoration:
 
     Attributes:
         version: The version that it made.
-        to: The earlier version; -1 if the log only has its time.
+        to: The earlier version; -1 if the log does not tell.
     """
 
     version: int
@@ -252,10 +253,19 @@ class Target:
         for row in rows:
             version, text = int(row["version"]), row["userMetadata"]
             if row["restores"]:
-                events.append(Restoration(version, -1 if row["to"] is None else int(row["to"])))
+                to = row["to"]  # None if it was to a time
+                known = find_restored(self._storage, self.path, version) if to is None else int(to)
+                events.append(Restoration(version, known))
             elif (commit := _describe(version, row["mode"], text)) is not None:
                 events += [commit] if commit.run_id in self.runs() else []
         return events
+
+    def is_before_runs(self, version: int) -> bool:
+        """Whether it is certain that no run had published when a version was made: the log
+        describes all runs, and they came later."""
+        made = [event for event in self._list_events() if isinstance(event, Commit)]
+        is_later = all(commit.version > version for commit in made)
+        return is_later and self.runs() <= {commit.run_id for commit in made}
 
     def newest_manifest(self) -> str:
         """The manifest of the newest run whose rows the table has: as the log has it or, where that
@@ -328,11 +338,9 @@ class Target:
         """Whether a version's commit only moved the same rows to other files, or is of a purge. Any
         writer can say that rows are the same: so those of these files are compared. False if they
         can't be read any more."""
-        path = f"{self.path}/_delta_log/{version:020}.json"
-        if not self._storage.exists(path):
+        found = read_actions(self._storage, self.path, version)
+        if found is None:
             return False
-        actions = [json.loads(line) for line in self._storage.read(path).splitlines() if line]
-        found = [(kind, each) for action in actions for kind, each in action.items()]
         files = [(kind, each) for kind, each in found if kind in ("add", "remove")]
         others = {kind for kind, _ in found} - {"add", "remove", "commitInfo"}
         if not files and others == {"metaData"}:

@@ -24,17 +24,23 @@ _PERSONS = {
 }
 
 
-def find_shortfalls(config: Config, manifest: Mapping[str, Any]) -> tuple[str, ...]:
+def find_shortfalls(config: Config, manifest: Mapping[str, Any] | None) -> tuple[str, ...]:
     """What a manifest promises and a config does not ask, by the rule of `Promise.weaknesses`, as
     far as it is public: roles and forms of columns, persons, and models.
 
     Args:
         config: The config of the audit.
-        manifest: The public manifest of the table; empty if there is none.
+        manifest: The public manifest of the table; empty if no run published it, and None if one
+            did and its manifest is unknown.
 
     Returns:
         A text for each; none if the config asks as much.
     """
+    if manifest is None:
+        text = (
+            "what the release promised is unknown: neither the table's log nor what lies beside it "
+        )
+        return (f"{text}has the manifest of the run that left it",)
     if not manifest:
         return ()
     try:

@@ -23,11 +23,12 @@ def take_testimony(table: DataFrame, folder: str | None, version: int | None = N
         version: The version of the table, if it is not the latest: the manifest is that of the run
             that left it.
     """
+    manifest = {} if folder is None else read_manifest(table.sparkSession, folder, version)
     return Testimony(
         columns=tuple(table.columns),
         lists=frozenset(f.name for f in table.schema if isinstance(f.dataType, ArrayType)),
         take_digest=lambda places: digest_table(table, places),
-        manifest={} if folder is None else read_manifest(table.sparkSession, folder, version),
+        manifest=manifest or {},
         count=partial(auditing.audit_table, table),
         version=newest_version(table) if version is None and folder is not None else version,
     )

@@ -252,11 +252,14 @@ def test_rows_that_a_restore_took_back(shell: Shell, spark: SparkSession, starte
     accepted = ("--set", "release.acknowledge_returning=true")
     assert shell.release(second, "--run-id", "three", *accepted).code == 0
     assert table(spark, started).count() == 39
-    # By a time, it is unknown which version came back.
+    # By a time, its files tell which version came back.
     stamp = spark.sql(f"describe history delta.`{path}`").where("version = 0").first()
     spark.sql(f"RESTORE TABLE delta.`{path}` TO TIMESTAMP AS OF '{stamp.timestamp}'")
     said = shell.release(second, "--run-id", "three", *accepted)
-    refused(said, 2, "restored the table to an earlier time", "to a version by its number")
+    refused(said, 2, "version 4 restored the table to version 2: its rows are not there")
+    weak = {"models": [{"type": "k_anonymity", "k": 2}]}
+    asked = settings(started, privacy=weak)
+    assert "k_anonymity k=3 was promised" in anonlib.audit(path, asked).shortfalls[0]
     spark.sql(f"RESTORE TABLE delta.`{path}` TO VERSION AS OF 3")
     said = shell.release(second, "--run-id", "three", *accepted)
     assert "Run three is done already" in said.out, said.err

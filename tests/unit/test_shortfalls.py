@@ -135,6 +135,8 @@ def test_models_that_were_promised() -> None:
 def test_manifests_that_tell_nothing() -> None:
     config = parse(CONFIG)
     assert find_shortfalls(config, {}) == ()
+    (unknown,) = find_shortfalls(config, None)
+    assert unknown.startswith("what the release promised is unknown: neither")
     for damaged in ({"columns": 7}, {**MANIFEST, "persons": None}, {**MANIFEST, "verdicts": [7]}):
         (text,) = find_shortfalls(config, damaged)
         assert text.startswith("what the release promised is unknown")

@@ -3,13 +3,13 @@ RESTORE takes back."""
 
 import json
 from contextlib import nullcontext
-from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
-from anonlib.errors import BusyError, InputError
-from anonlib.run.manifest_reading import choose_manifest
+from anonlib.errors import BusyError
+from anonlib.run.log_actions import find_restored
+from anonlib.run.manifest_reading import choose_manifest, read_manifest
 from anonlib.run.publish import APP, RETENTION, Commit, Target, mark_purge
 from tests.unit import test_target
 from tests.unit.test_target import ROOT, Log, Snapshot, Store, history, target
@@ -199,6 +199,8 @@ def test_the_manifest_of_an_earlier_version(store: Store, log: Log, no_columns: 
     made = target(log, Snapshot(7, runs), history(*rows))
     assert [choose_manifest(made, version) for version in (7, 5, 4, 2)] == [TWO, TWO, ONE, ONE]
     assert choose_manifest(made, 1) == "{}"
+    # The log does not describe a third run, which may have left it.
+    assert choose_manifest(target(log, Snapshot(7, (*runs, f"{APP}x")), history(*rows)), 1) == ""
     assert choose_manifest(target(log, Snapshot(7, runs), history()), 1) == "newest"
     restored = target(log, Snapshot(7, runs), history((6, None, "to 2"), *rows))
     assert [choose_manifest(restored, version) for version in (7, 6, 5, 4)] == [ONE, ONE, TWO, ONE]
@@ -215,11 +217,78 @@ def test_the_manifest_of_the_latest_version(store: Store, log: Log, no_columns: 
     assert choose_manifest(restored, None) == ONE
     assert choose_manifest(target(log, Snapshot(1, runs), history(*rows)), None) == TWO
     assert choose_manifest(target(log, Snapshot(1, runs), history()), None) == TWO
-    forgetful: Any = SimpleNamespace(newest_manifest=forget_runs, manifest=lambda: TWO)
-    assert choose_manifest(forgetful, None) == TWO
     del store.files[place]
-    assert choose_manifest(target(log, Snapshot(1, runs), history()), None) == "{}"
+    # Runs published, and which of them left the rows is unknown.
+    assert choose_manifest(target(log, Snapshot(1, runs), history()), None) == ""
+    lost = history((2, None, "to"), *rows)
+    assert [choose_manifest(target(log, Snapshot(2, runs), lost), v) for v in (None, 2)] == ["", ""]
+    assert choose_manifest(target(log, Snapshot(1), history()), None) == "{}"
 
 
-def forget_runs() -> str:
-    raise InputError("makes Delta forget which runs published")
+def test_the_manifest_of_a_table_that_forgets_its_runs(
+    store: Store, log: Log, no_columns: None
+) -> None:
+    rows = (1, TWO, "Append"), (0, ONE, "ErrorIfExists")
+    made = target(log, Snapshot(1, forgets=True), history(*rows))
+    assert [choose_manifest(made, version) for version in (None, 0)] == ["", ""]
+    store.files[f"{ROOT}/_anonlib/manifest.json"] = TWO
+    assert [choose_manifest(made, version) for version in (None, 0)] == [TWO, ""]
+
+
+@pytest.mark.parametrize("text", ["", "no JSON", "[]"])
+def test_a_manifest_that_is_unknown(
+    store: Store, log: Log, no_columns: None, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    """It is not taken for that of a table without runs, which promises nothing."""
+    spark = history()
+    log.snapshot = Snapshot(1, (f"{APP}one",))
+    store.files[f"{ROOT}/_anonlib/manifest.json"] = text
+    assert read_manifest(spark, ROOT, None) is None
+    store.files[f"{ROOT}/_anonlib/manifest.json"] = ONE
+    assert read_manifest(spark, ROOT, None) == {"run_id": "one"}
+    store.files.clear()
+    log.snapshot = Snapshot(2)
+    assert read_manifest(spark, ROOT, None) == {}
+
+
+A, B, C = ({"path": name, "dataChange": True} for name in "abc")
+SAME = {"dataChange": False}
+ADD_A, ADD_B, DROP_A, DROP_B = {"add": A}, {"add": B}, {"remove": A}, {"remove": B}
+DELETED = {**A, "deletionVector": {"storageType": "u", "pathOrInlineDv": "x", "offset": 1}}
+
+
+@pytest.mark.parametrize(
+    ("first", "commits", "to"),
+    [
+        (0, [[ADD_A], [ADD_B], [DROP_B]], 0),
+        (0, [[ADD_A], [ADD_B], []], 1),
+        (
+            0,
+            [[ADD_A], [ADD_B], [{"metaData": {}}], [DROP_A, {"add": C}], [{"remove": C}, ADD_A]],
+            2,
+        ),
+        (0, [[ADD_A], [DROP_A, {"add": DELETED}], [{"remove": DELETED}, ADD_A]], 0),
+        (0, [[ADD_A], [DROP_A, {"add": DELETED}], [ADD_B], [DROP_B]], 1),
+        # Added once more, with other figures on it.
+        (0, [[ADD_A], [ADD_B], [{"add": {**B, **SAME}}], [DROP_B]], 0),
+        (0, [[ADD_A], [{"add": C}]], -1),
+        # The log has been cleaned up.
+        (5, [[ADD_B], [DROP_A], [ADD_A, DROP_B]], 4),
+        (5, [[ADD_B], [DROP_B, {"add": {**C, **SAME}}], [{"remove": C}, ADD_B]], -1),
+        (7, [], -1),
+    ],
+)
+def test_what_a_restore_to_a_time_gave_back(
+    store: Store, log: Log, no_columns: None, first: int, commits: Any, to: int
+) -> None:
+    """The files tell, whatever the times and their zones."""
+    for version, actions in enumerate(commits, first):
+        lines = "\n".join(map(json.dumps, [{"commitInfo": {}}, *actions]))
+        store.files[f"{ROOT}/_delta_log/{version:020}.json"] = lines
+    newest = first + len(commits) - 1
+    made = target(
+        log, Snapshot(newest, (f"{APP}one",)), history((newest, None, "to"), (0, ONE, ""))
+    )
+    found = made.taken_back("one")
+    assert (found is None) == (to >= 0)
+    assert find_restored(cast(Any, store), ROOT, newest) == to
