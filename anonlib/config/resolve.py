@@ -65,6 +65,7 @@ def resolve(config: Config, fields: Sequence[Field]) -> Schema:
         if not wrong and field.arrow is not None:
             column = _column(f"c{i}", field, attribute, config.kernel, config.partition)
             columns.append(_with_recoder(column, attribute, config.recode))
+    problems += _check_layout(columns, config.release.partition_by)
     if problems:
         raise ConfigError(problems)
     ids = {column.name: column.id for column in columns}
@@ -163,6 +164,19 @@ def with_names(models: Sequence[PrivacyModel], schema: Schema) -> tuple[PrivacyM
         update = {} if model.column is None else {"attribute": schema.by_id(model.column).name}
         result.append(model.model_copy(update=update))
     return tuple(result)
+
+
+def _check_layout(columns: Sequence[Column], partition_by: Sequence[str]) -> Iterator[Problem]:
+    """Names of folders are values of one part."""
+    types = {column.name: column.released_type for column in columns}
+    for i, name in enumerate(partition_by):
+        if name in types and pa.types.is_nested(types[name]):
+            yield Problem(
+                f"release.partition_by.{i}",
+                f"column {name} is released with values of several parts ({types[name]}), and "
+                "files can be laid out by single values only; remove it, or give it another "
+                "recoder, such as one with `form: text`",
+            )
 
 
 def _dialect(source: SourceSection) -> str:

@@ -340,6 +340,31 @@ def test_type_that_the_recoder_lacks() -> None:
     assert text.startswith("column x: recoder mode can't take a column of type uint16")
 
 
+@pytest.mark.parametrize(
+    ("recoder", "kind"),
+    [
+        ({"type": "interval"}, "struct<lower: int32, upper: int32>"),
+        ({"type": "set"}, "list<"),
+        ({"type": "interval", "form": "text"}, ""),
+        ({"type": "mode"}, ""),
+    ],
+)
+def test_files_are_laid_out_by_single_values(recoder: dict[str, Any], kind: str) -> None:
+    """Delta would refuse the release after all the work."""
+    release = {"path": "out", "partition_by": ["x", "age"]}
+    scale = "nominal" if recoder["type"] in ("set", "mode") else "continuous"
+    found = config({"x": quasi(scale)}, recode={"columns": {"x": recoder}}, release=release)
+    field = Field("x", "int", pa.int32())
+    if kind:
+        (text,) = problems(found, field)
+        assert text.startswith("release.partition_by.0: column x is released with values of sever")
+        assert kind in text
+    else:
+        assert resolve(found, [AGE, field])["x"].released
+    nested = config({"m": {"role": "insensitive"}}, release={"path": "out", "partition_by": ["m"]})
+    assert problems(nested, MAP)[0].startswith("release.partition_by.0: column m is released with")
+
+
 def test_several_problems_are_reported_together() -> None:
     found = config({"a": quasi("continuous"), "b": quasi("ordinal"), "c": {"role": "sensitive"}})
     fields = [
