@@ -15,7 +15,7 @@ from anonlib.config.checks.privacy_section import name_relative
 from anonlib.config.model import Config, PrivacySection
 from anonlib.config.policies.judgement import RuleVerdict, require_rules
 from anonlib.config.resolve import with_names
-from anonlib.errors import AuditError
+from anonlib.errors import AuditError, InputError
 from anonlib.evaluation.published_spec import explain_audit, make_auditable_spec
 from anonlib.run.past import require_whole
 from anonlib.run.plan import Outcome, Plan
@@ -168,7 +168,8 @@ def judge_audited(
 
 def find_released_nodes(table: DataFrame, schema: Schema) -> dict[str, frozenset[int]]:
     """By column that is released as nodes of its hierarchy: the numbers of its nodes in the table,
-    which has published names. Cost: one pass, and one more for each column of shares."""
+    which has published names. Cost: one pass, and one more for each column of shares. Raises
+    InputError if it has values that are no nodes."""
     place = {name: f"n{i}" for i, name in enumerate(table.columns)}
     plain = table.toDF(*place.values())
     columns = {name: schema[name] for name in schema.hierarchies}
@@ -179,10 +180,22 @@ def find_released_nodes(table: DataFrame, schema: Schema) -> dict[str, frozenset
     for name, values in zip(by_name, texts, strict=True):
         names = schema.hierarchies[name].names
         number = {each: i for i, each in enumerate(names)}
+        _require_nodes(name, sum(value not in number for value in values))
         nodes[name] = frozenset(number[value] for value in values)
     for name in columns.keys() - {*by_name}:
         node = plain.select(F.explode(F.col(place[name]).getField("node")).alias("node"))
         # The number after the last node is that of missing values.
         n = len(schema.hierarchies[name].names)
-        nodes[name] = frozenset(row.node for row in node.distinct().collect() if row.node < n)
+        values = [row.node for row in node.distinct().collect()]
+        _require_nodes(name, sum(value is None or not 0 <= value <= n for value in values))
+        nodes[name] = frozenset(value for value in values if value < n)
     return nodes
+
+
+def _require_nodes(name: str, n_strange: int) -> None:
+    """Raises InputError if a table has values of a column that are no nodes of its hierarchy."""
+    if n_strange:
+        raise InputError(
+            f"release.path: column {name} has {n_strange} values that are no nodes of its "
+            "hierarchy: others changed rows of the table; publish all rows anew (`mode: overwrite`)"
+        )

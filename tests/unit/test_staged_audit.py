@@ -12,7 +12,7 @@ from anonlib import auditing
 from anonlib.auditing import AuditReport, Verdict
 from anonlib.config.model import Config, PrivacySection
 from anonlib.config.reading import parse
-from anonlib.errors import AuditError, Problem
+from anonlib.errors import AuditError, InputError, Problem
 from anonlib.evaluation.published_spec import CONTROLLERS, counts_persons
 from anonlib.local.table_digest import Digest
 from anonlib.privacy import PrivacyModel
@@ -488,3 +488,9 @@ def test_nodes_in_a_table(monkeypatch: pytest.MonkeyPatch) -> None:
     assert table.asked == [("n0", "n1", "n2"), ("n2",), "n1.node"]
     assert staged_audit.find_released_nodes(table, Named(b=shares)) == {"b": {0, 2}}  # type: ignore[arg-type]
     assert staged_audit.find_released_nodes(table, Named()) == {}  # type: ignore[arg-type]
+    changed: Any = Texts(["a", "b", "c"], [["y", "mine", "yours"]], [0, None, 3, 4, -1])  # type: ignore[list-item]
+    for column, n, kind in (("c", 2, text), ("b", 3, shares)):
+        said = f"column {column} has {n} values that are no nodes of its hierarchy: others changed"
+        with pytest.raises(InputError, match=said) as error:
+            staged_audit.find_released_nodes(changed, Named({column: kind}))  # type: ignore[arg-type]
+        assert "mine" not in str(error.value)
