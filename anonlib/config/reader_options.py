@@ -36,8 +36,14 @@ LOSSY = frozenset(
 )
 #: Prefix of Hadoop's settings of stores, which may be options, too.
 _STORES = "fs."
-#: Encodings in which every byte below 128 is an ASCII character.
-_ENCODINGS = ("utf-8", "utf8", "us-ascii", "ascii", "iso-8859-1", "latin1")
+#: Encodings in which every byte below 128 is an ASCII character, and every other one that is a
+#: character is one by itself. Java and Python know them.
+ONE_BYTE = frozenset(
+    {f"windows-{n}" for n in (1250, 1251, 1252, 1253, 1254, 1257)}
+    | {f"iso-8859-{n}" for n in (1, 2, 5, 7, 9, 13, 15)}
+    | {"latin1"}
+)
+_ENCODINGS = ONE_BYTE | {"utf-8", "utf8", "us-ascii", "ascii"}
 
 
 def check_reader_options(source: SourceSection) -> Iterator[Problem]:
@@ -102,10 +108,18 @@ def _check_mode(mode: str, where: str, *, proved: bool) -> Iterator[Problem]:
 def _check_csv(options: Mapping[str, str]) -> Iterator[Problem]:
     """Problems: options of CSV with which rows can't be checked. Names are in lower case."""
     for name in ("encoding", "charset"):
-        if options.get(name, "utf-8").strip().lower() not in _ENCODINGS:
+        encoding = options.get(name, "utf-8").strip().lower()
+        by_lines = options.get("multiline", "false").strip().lower() != "true"
+        if encoding == "utf-16" and by_lines:
             yield Problem(
                 f"source.options.{name}",
-                "must be UTF-8, US-ASCII or ISO-8859-1; convert the files to UTF-8",
+                'UTF-16 can\'t be cut into lines of bytes; set source.options.multiLine: "true"',
+            )
+        elif encoding not in _ENCODINGS and encoding != "utf-16":
+            yield Problem(
+                f"source.options.{name}",
+                "must be UTF-8, UTF-16, US-ASCII, or one of "
+                f"{', '.join(sorted(ONE_BYTE - {'latin1'}))}; convert the files to UTF-8",
             )
     if options.get("comment", "#").isalnum() or len(options.get("comment", "#")) > 1:
         yield Problem(

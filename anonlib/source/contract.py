@@ -13,10 +13,16 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, MapType, StringType, StructField, StructType
 
 from anonlib.config.model import RESERVED_PREFIX
-from anonlib.config.reader_options import SAFE, is_known_option
+from anonlib.config.reader_options import ONE_BYTE, SAFE, is_known_option
 from anonlib.errors import InputError, Problem
 from anonlib.source.columnar import explain_types, require_same_columns
-from anonlib.source.csv_files import Dialect, is_header, require_headers, require_quotes
+from anonlib.source.csv_files import (
+    Dialect,
+    is_header,
+    require_headers,
+    require_no_utf8,
+    require_quotes,
+)
 from anonlib.spark.file_list import (
     hide_values,
     list_files,
@@ -34,6 +40,8 @@ from anonlib.spark.own_files import spell_exactly, spell_for_reader
 _BAD = f"{RESERVED_PREFIX}bad"
 #: What Spark reads in place of bytes that the encoding has no character for.
 UNREADABLE = "\ufffd"
+#: What is in no text: a separator by which lines have one field. Spark reads UTF-16 as CSV only.
+_NO_TEXT = "\ue000\ue001\ue000\ue002"
 #: Options that choose the files.
 _PLACES = ("path", "basepath", "recursivefilelookup", "pathglobfilter")
 #: Spark's readers of files -> the format.
@@ -113,7 +121,8 @@ def require_contract(frame: DataFrame, names: Collection[str]) -> None:
         if kind in ("parquet", "orc"):
             require_same_columns(spark, kind, paths, names, schema.names)
         else:
-            _require_texts(spark, kind, paths, options, schema, names)
+            own = {*names} - {*list_folder_columns(relation)}
+            _require_texts(spark, kind, paths, options, schema, own)
     require_same_files(files, frame)
 
 
@@ -146,11 +155,16 @@ def _require_texts(
     lines = {name: text for name, text in strict.items() if name == "linesep"}
     exactly = [*map(spell_exactly, files)]
     text = spark.read.options(**lines).format("text").load(exactly)
+    if kind == "csv" and Dialect(options).encoding.strip().lower() == "utf-16":
+        lines |= {"encoding": "UTF-16", "multiLine": "true", "sep": _NO_TEXT, "quote": ""}
+        text = spark.read.options(**lines).schema("value string").format("csv").load(exactly)
     again = F.lit(False)
     texts = [f.name for f in schema if f.name in names and f.dataType == StringType()]
     if kind == "csv":
         dialect = Dialect(options)
-        require_headers(spark, dialect, files, schema.names)
+        require_headers(spark, dialect, files, schema.names, names)
+        if dialect.encoding.strip().lower() in ONE_BYTE:
+            require_no_utf8(text, dialect.encoding)
         require_quotes(text, dialect)
         ids = [f"c{i}" for i in range(len(schema))]
         again = is_header(dialect, schema.names, ids)
@@ -266,8 +280,8 @@ def _require_encoding(lines: DataFrame, encoding: str) -> None:
             return
         place = f" in {n} lines, as in {hide_values(path)}"
     raise InputError(
-        f"source: bytes that are no characters of {encoding}{place}; set source.options.encoding: "
-        "ISO-8859-1, if the files have it, or convert them to UTF-8"
+        f"source: bytes that are no characters of {encoding}{place}; set source.options.encoding, "
+        "such as to windows-1252, if the files have it, or convert them to UTF-8"
     )
 
 

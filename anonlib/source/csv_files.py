@@ -2,12 +2,15 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import reduce
+from operator import or_
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from anonlib.errors import InputError
-from anonlib.spark.csv_headers import read_header
+from anonlib.source.csv_start import find_names, split_lines
+from anonlib.spark.csv_headers import read_header, read_start
 from anonlib.spark.file_list import hide_values
 
 #: Headers read in parallel.
@@ -25,6 +28,7 @@ class Dialect:
         self.comment = options.get("comment", "").strip("\0")
         self.header = options.get("header", "false").strip().lower() == "true"
         self.multiline = options.get("multiline", "false").strip().lower() == "true"
+        self.encoding = options.get("encoding", options.get("charset", "UTF-8"))
         self.trims = options.get("ignoreleadingwhitespace", "false").strip().lower() == "true"
 
     @property
@@ -44,7 +48,11 @@ class Dialect:
 
 
 def require_headers(
-    spark: SparkSession, dialect: Dialect, paths: Collection[str], names: Sequence[str]
+    spark: SparkSession,
+    dialect: Dialect,
+    paths: Collection[str],
+    names: Sequence[str],
+    own: Collection[str] = (),
 ) -> None:
     """Checks that all files have the same header. Reads the first line of every file.
 
@@ -53,8 +61,10 @@ def require_headers(
         dialect: How the files are written.
         paths: The files.
         names: The columns that Spark has found.
+        own: Columns that the files should have.
 
-    Raises InputError with the number of files whose header differs, and the path of one.
+    Raises InputError with the number of files whose header differs, or is below other lines, and
+    the path of one.
     """
     if not dialect.header:
         if len(paths) > 1:
@@ -71,6 +81,7 @@ def require_headers(
     null = dialect.options.get("nullvalue", "")
     for header in found.values():
         header[:] = [f"_c{i}" if n in ("", null) else n for i, n in enumerate(header)]
+    _require_first(spark, dialect, [p for p, h in found.items() if not {*own} <= {*h}], own)
     exact = spark.conf.get("spark.sql.caseSensitive") == "true"
     repeated = {path: _find_repeated(header, exact=exact) for path, header in found.items()}
     if twice := [path for path, places in repeated.items() if places]:
@@ -84,6 +95,23 @@ def require_headers(
         raise InputError(
             f"source: the header differs in {_files(other)} of {len(paths)}; give all files the "
             "same header, in the same order, and with the quotes of source.options"
+        )
+
+
+def _require_first(
+    spark: SparkSession, dialect: Dialect, paths: Sequence[str], names: Collection[str]
+) -> None:
+    """Raises InputError for files in which a line further down has all these names."""
+    with ThreadPoolExecutor(N_THREADS) as threads:
+        starts = dict(zip(paths, threads.map(read_start(spark), paths), strict=True))
+    texts = {path: split_lines(start, dialect.encoding) for path, start in starts.items()}
+    lines = {path: find_names(each, dialect.sep, names) for path, each in texts.items()}
+    if below := sorted(path for path, line in lines.items() if line is not None):
+        line = lines[below[0]]
+        raise InputError(
+            f"source: the header is line {line} of {_files(below)} and Spark takes the first line "
+            f"for it; read a copy without the lines above, made by `tail -n +{line} OLD > NEW` "
+            "(unpack it before; of UTF-16 make UTF-8)"
         )
 
 
@@ -147,3 +175,60 @@ def require_quotes(lines: DataFrame, dialect: Dialect) -> None:
             'values hold line breaks, set source.options.multiLine: "true"; if quotes in them are '
             "doubled, set source.options.escape: '\"'"
         )
+
+
+def is_utf8(lines: DataFrame) -> bool:
+    """Whether files are UTF-8. One pass over them.
+
+    Raises InputError if some are and others are not, or if they are not windows-1252 either.
+
+    lines: The files as text.
+    """
+    text = F.col("value")
+    bytes_of, of_none = text.cast("binary"), (b"\x81", b"\x8d", b"\x8f", b"\x90", b"\x9d")
+    odd = reduce(or_, [F.contains(bytes_of, F.lit(byte)) for byte in of_none])
+    by_file = _count_utf8(lines, F.bool_or(~F.is_valid_utf8(text) & odd).alias("odd"))
+    counts = by_file.agg(
+        F.count_if(~F.col("utf8")),
+        F.min(F.when(~F.col("utf8"), F.col("file"))),
+        F.count_if(F.col("utf8") & F.col("wide")),
+        F.bool_or("odd"),
+    )
+    n_others, path, n_utf8, is_odd = counts.collect()[0]
+    if n_others and n_utf8:
+        raise InputError(
+            f"source: {n_utf8} files are UTF-8, but {n_others} are not, such as "
+            f"{hide_values(path)}; convert these to UTF-8"
+        )
+    if is_odd:
+        raise InputError(
+            f"source: {hide_values(path)} is neither UTF-8 nor windows-1252; name the encoding "
+            "with --option encoding=NAME, such as windows-1250, or convert it to UTF-8"
+        )
+    return not n_others
+
+
+def require_no_utf8(lines: DataFrame, encoding: str) -> None:
+    """Raises InputError for files that are UTF-8 and are read by another encoding: the same text
+    would be another one in other files. One pass over them.
+
+    Args:
+        lines: The files as text.
+        encoding: One in which each byte is a character.
+    """
+    found = _count_utf8(lines).where("utf8 and wide")
+    n, path = found.agg(F.count("*"), F.min("file")).collect()[0]
+    if n:
+        raise InputError(
+            f"source: {n} files are UTF-8, and not {encoding}, such as {hide_values(path)}; remove "
+            "the encoding from source.options if all are, else convert the others to UTF-8"
+        )
+
+
+def _count_utf8(lines: DataFrame, *more: Column) -> DataFrame:
+    """By `file`: whether it is `utf8`, and `wide`: whether it has more than ASCII."""
+    text = F.col("value")
+    file = lines.metadataColumn("_metadata").getField("file_path").alias("file")
+    utf8 = F.bool_and(F.is_valid_utf8(text)).alias("utf8")
+    wide = F.bool_or(F.octet_length(text) > F.char_length(text)).alias("wide")
+    return lines.groupBy(file).agg(utf8, wide, *more)

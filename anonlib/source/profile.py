@@ -1,14 +1,15 @@
 """The profile of a table for `anonlib init`: counts per column, and how to read a text file,
 guessed from its first lines."""
 
-import csv
 import re
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
+from operator import or_
 from pathlib import Path
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from anonlib.config.draft import TableProfile
 from anonlib.config.extension import guess_format
@@ -19,11 +20,36 @@ from anonlib.errors import InputError
 from anonlib.progress import Progress
 from anonlib.source.columnar import explain_types
 from anonlib.source.contract import require_same_columns_in_files
+from anonlib.source.csv_files import is_utf8
+from anonlib.source.csv_start import (
+    MOST_ABOVE,
+    UTF_16,
+    breaks_lines,
+    find_lower_header,
+    guess_delimiter,
+    has_header,
+    seems_of_units,
+    split_cells,
+    split_lines,
+)
 from anonlib.source.fingerprint import profile_columns
+from anonlib.spark.csv_headers import read_start
+from anonlib.spark.file_list import list_files
 from anonlib.spark.own_files import is_pattern, spell_exactly
 from anonlib.spark.session import session
 from anonlib.spark.storage import Storage
 from anonlib.spark.translation import translate_errors
+
+#: The most lines by which the options of a reader are guessed.
+MOST_LINES = 100
+#: What rows of totals, or of averages, begin with, by language.
+_TOTALS = (
+    *("total", "totals", "grand total", "subtotal", "sum", "average", "mean"),
+    *("summe", "gesamt", "gesamtsumme", "insgesamt", "zwischensumme", "mittelwert", "durchschnitt"),
+    *("somme", "total général", "total general", "sous-total", "moyenne"),
+    *("suma", "razem", "ogółem", "łącznie", "średnia", "suma total", "promedio"),
+    *("totale", "somma", "totale generale", "totaal", "eindtotaal", "som", "gemiddelde"),
+)
 
 
 @dataclass
@@ -72,9 +98,15 @@ def profile(
             require_same_columns_in_files(frame)
         names = frame.columns
         raw = frame.toDF(*[f"c{i}" for i in range(len(names))])
-        n_rows = raw.count()
+        totals = _is_total(raw) if where.format == "csv" else F.lit(False)
+        n_rows, n_totals = raw.agg(F.count("*"), F.count_if(totals)).collect()[0]
         if n_rows == 0:
             raise InputError(f"{source}: has no rows, of which a config could be guessed")
+        if n_totals:
+            where.notes.append(
+                f"rows that look like totals, with empty cells after a word such as Total: "
+                f"{n_totals}; take them out of the file, or leave them out by source.where"
+            )
     with progress.stage("count", spark), translate_errors("source"):
         n_sample, columns, hashes = profile_columns(raw, names, n_rows)
     notes = [*where.notes, *_name_notes(names)]
@@ -90,6 +122,15 @@ def profile(
         notes=tuple(notes),
         hashes=hashes,
     )
+
+
+def _is_total(raw: DataFrame) -> Column:
+    """Whether a row begins with a word for totals, and has empty cells."""
+    first, *others = (F.col(id).cast("string") for id in raw.columns)
+    if not others:
+        return F.lit(False)
+    word = F.lower(F.regexp_replace(first, r"^\s+|[\s:]+$", ""))
+    return word.isin(*_TOTALS) & reduce(or_, [each.isNull() for each in others])
 
 
 def _require_table(source: str, kind: str | None) -> None:
@@ -131,9 +172,12 @@ def _where(
     place = source if pattern or kind == "delta" else spell_exactly(source)
     where = _Where(kind, path=source, place=place, options=options)
     if kind in ("csv", "json"):
-        head = _head(spark, place)
+        lines = _first_lines(spark, where)
+        head = [line for line in lines if line.strip()][:MOST_LINES]
         if not head:
             raise InputError(f"{source}: is empty")
+        if kind == "csv":
+            _require_header_first(source, lines, where.options)
         sniff(kind, head, where.options, where.notes)
     return where
 
@@ -166,18 +210,39 @@ def _format(storage: Storage, source: str, *, is_pattern: bool) -> str | None:
     return next(iter(inside), None)
 
 
-def _head(spark: SparkSession, place: str) -> list[str]:
-    """The first lines that are not blank."""
-    rows = spark.read.text(place).limit(100).collect()
-    return [row[0] for row in rows if row[0].strip()]
+def _first_lines(spark: SparkSession, where: _Where) -> list[str]:
+    """The first lines of the first file that is not blank; lines of comments are empty. Adds the
+    encoding of CSV files to the options, if it is not given."""
+    text = spark.read.text(where.place or "")
+    starts = map(read_start(spark), sorted(list_files(text)))
+    start = next((each for each in starts if each.strip()), b"")
+    given = {key.lower(): text for key, text in where.options.items()}
+    encoding = given.get("encoding", given.get("charset"))
+    if encoding is None and where.format == "csv":
+        if start.startswith(UTF_16):
+            encoding = "UTF-16"
+            where.options["multiLine"] = "true"
+        elif not is_utf8(text):
+            encoding = "windows-1252"
+        if encoding is not None:
+            where.options["encoding"] = encoding
+            where.notes.append(f"the encoding {encoding} is a guess: the files are not UTF-8")
+    lines = split_lines(start, encoding or "UTF-8")[: MOST_LINES + MOST_ABOVE]
+    comment = given.get("comment")
+    return ["" if comment and line.startswith(comment) else line for line in lines]
 
 
-_DELIMITERS = ",;\t|"
-
-_NUMBER = re.compile(r"\s*[+-]?(\d+([.,]\d*)?|[.,]\d+)\s*")
-
-#: What Spark puts where bytes are no UTF-8.
-_BROKEN = "\ufffd"
+def _require_header_first(source: str, lines: Sequence[str], options: Mapping[str, str]) -> None:
+    """Raises InputError for a file that seems to have its header below other lines. Options that
+    say whether its first line is one are believed."""
+    line = find_lower_header(lines, _delimiter(lines, options))
+    if line is not None and "header" not in {name.lower() for name in options}:
+        raise InputError(
+            f"{source}: its header seems to be line {line}, and the lines above it no rows; read a "
+            f"copy without them, made by `tail -n +{line} OLD > NEW` (unpack it before; of UTF-16 "
+            "make UTF-8). If the first line is the header, or a row, say so: --option header=true "
+            "or header=false"
+        )
 
 
 def sniff(kind: str, head: Sequence[str], options: dict[str, str], notes: list[str]) -> None:
@@ -187,23 +252,35 @@ def sniff(kind: str, head: Sequence[str], options: dict[str, str], notes: list[s
         if head[0].lstrip().startswith("[") and "multiline" not in names:
             options["multiLine"] = "true"
         return
-    delimiter = options.get("delimiter", options.get("sep")) or _delimiter(head)
+    delimiter = _delimiter(head, options)
     found = _csv(head, delimiter)
     if "sep" in names:
         found.pop("delimiter", None)
     options |= {key: text for key, text in found.items() if key.lower() not in names}
     if options.get("header") == "false":
         notes.append("the first line does not look like column names")
-    elif "" in _cells(head[0], delimiter):
+    elif "" in split_cells(head[0], delimiter):
         notes.append(
             "the first line leaves names out: by their place, such columns are _c0, _c1, ..."
         )
-    if "encoding" in found and "encoding" not in names:
-        notes.append("the file is not UTF-8; the encoding is a guess")
+    if options.get("header") != "false" and seems_of_units(
+        [split_cells(line, delimiter) for line in head[1:]]
+    ):
+        notes.append(
+            "the first row has texts where all others have numbers; if it tells units, take it "
+            "out of the file"
+        )
+
+
+def _delimiter(lines: Sequence[str], options: Mapping[str, str]) -> str:
+    given = {name.lower(): text.replace("\\t", "\t") for name, text in options.items()}
+    told = given.get("sep", given.get("delimiter"))
+    return told or guess_delimiter([line for line in lines if line.strip()])
 
 
 def _csv(head: Sequence[str], delimiter: str) -> dict[str, str]:
-    options = {"header": "true" if _has_header(head, delimiter) else "false"}
+    cells = [split_cells(line, delimiter) for line in head]
+    options = {"header": "true" if has_header(cells) else "false"}
     if delimiter != ",":
         options["delimiter"] = delimiter
     n_delimiters = sum(line.count(delimiter) for line in head)
@@ -215,42 +292,6 @@ def _csv(head: Sequence[str], delimiter: str) -> dict[str, str]:
     doubled = any('""' in empty.sub("", line) for line in head)
     if doubled and not any('\\"' in line for line in head):
         options["escape"] = '"'  # quotes within quotes are doubled, not escaped
-    if any(_BROKEN in line for line in head):
-        options["encoding"] = "ISO-8859-1"
+    if breaks_lines(head, delimiter):
+        options["multiLine"] = "true"
     return options
-
-
-def _delimiter(head: Sequence[str]) -> str:
-    """The one that gives most lines the same number of fields, the more fields the better."""
-
-    def score(delimiter: str) -> tuple[float, int]:
-        n_fields, n_lines = Counter(len(_fields(line, delimiter)) for line in head).most_common(1)[
-            0
-        ]
-        return (n_lines / len(head) if n_fields > 1 else 0.0, n_fields)
-
-    return max(_DELIMITERS, key=score)
-
-
-def _has_header(head: Sequence[str], delimiter: str) -> bool:
-    """Whether the first line names columns: no cell is a number, and at most half of the cells are
-    values of their columns further down. Of a line with empty cells, as pandas writes the head of
-    its index, or with equal ones, none is."""
-    first, *rows = (_cells(line, delimiter) for line in head)
-    names = {i: name for i, name in enumerate(first) if name}
-    if not names or any(map(_NUMBER.fullmatch, names.values())):
-        return False
-    below = [row for row in rows if row != first]  # headers of files that were put together
-    n_again = sum(any(row[i : i + 1] == [name] for row in below) for i, name in names.items())
-    return n_again <= (len(first) / 2 if len({*names.values()}) == len(first) else 0)
-
-
-def _cells(line: str, delimiter: str) -> list[str]:
-    return [cell.strip() for cell in _fields(line, delimiter)]
-
-
-def _fields(line: str, delimiter: str) -> list[str]:
-    try:
-        return next(csv.reader([line], delimiter=delimiter, skipinitialspace=True), [])
-    except csv.Error:  # a field of more than 128 KB
-        return []

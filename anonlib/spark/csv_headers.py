@@ -1,6 +1,7 @@
-"""The headers of single CSV files, by the parser and the options of Spark's reader."""
+"""The first bytes of single files, and the headers of CSV files by the parser and the options of
+Spark's reader."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -10,6 +11,8 @@ from anonlib.spark.jvm import java_class, scala_map
 _UNIVOCITY = "com.univocity.parsers.csv.CsvParser"
 _OPTIONS = "org.apache.spark.sql.catalyst.csv.CSVOptions"
 _STREAMS = "org.apache.spark.sql.execution.datasources.CodecStreams"
+#: Most bytes that `read_start` reads of a file.
+_MOST_BYTES = 1 << 18
 
 
 def read_header(
@@ -22,7 +25,11 @@ def read_header(
     state: Any = spark._jsparkSession.sessionState()
     conf, path = state.newHadoopConf(), java_class(spark, "org.apache.hadoop.fs.Path")
     streams = java_class(spark, _STREAMS)
-    parsed = java_class(spark, _OPTIONS)(scala_map(spark, options), False, "UTC")
+    charset = options.get("encoding", options.get("charset", "UTF-8"))
+    by_lines = options.get("multiline", "false").strip().lower() != "true"
+    # Spark knows some encodings by a setting of the thread's session only.
+    others = {name: text for name, text in options.items() if name not in ("encoding", "charset")}
+    parsed = java_class(spark, _OPTIONS)(scala_map(spark, others), False, "UTC")
 
     def read(place: str) -> list[str] | None:
         settings = parsed.asParserSettings()
@@ -32,11 +39,33 @@ def read_header(
         parser = java_class(spark, _UNIVOCITY)(settings)
         stream = streams.createInputStream(conf, path(place))
         try:
-            parser.beginParsing(stream, parsed.charset())
-            fields = parser.parseNext()
-            return None if fields is None else [field or "" for field in fields]
+            parser.beginParsing(stream, charset)
+            rows = ([field or "" for field in row] for row in iter(parser.parseNext, None))
+            # By lines, Spark skips those of blanks.
+            return next((row for row in rows if not (by_lines and _is_blank(row))), None)
         finally:
             parser.stopParsing()
+            stream.close()
+
+    return read
+
+
+def _is_blank(row: Sequence[str]) -> bool:
+    return len(row) == 1 and not row[0].strip(" \r")  # where only some lines end in CR LF
+
+
+def read_start(spark: SparkSession) -> Callable[[str], bytes]:
+    """A function that gives the first bytes of a file, unpacked: its first lines, as far as 256 KiB
+    have them."""
+    conf = spark._jsparkSession.sessionState().newHadoopConf()
+    path, streams = java_class(spark, "org.apache.hadoop.fs.Path"), java_class(spark, _STREAMS)
+
+    def read(place: str) -> bytes:
+        stream = streams.createInputStream(conf, path(place))
+        try:
+            start = bytes(stream.readNBytes(_MOST_BYTES))
+            return start if len(start) < _MOST_BYTES else start[: start.rfind(b"\n") + 1] or start
+        finally:
             stream.close()
 
     return read

@@ -36,6 +36,8 @@ REQUIRED = {
     # Literals of plans may be raw values (a `where`, a category), so texts of plans hide them.
     "spark.sql.redaction.string.regex": "(?s).+",
     "spark.sql.redaction.options.regex": f"{SECRET}|url",
+    # Files of text may be windows-1252, as those of offices are: else Spark knows few encodings.
+    "spark.sql.legacy.javaCharsets": "true",
     # As whole microseconds: INT96 is read by the calendar of another time in old years.
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "20000",

@@ -522,12 +522,8 @@ class TestSniff:
         assert "escape" not in self.options("a,b", '"he said \\"no\\"",""')
         assert "escape" not in self.options("a,b", '"",""')
 
-    def test_bytes_that_are_no_utf8(self) -> None:
-        notes: list[str] = []
-        options: dict[str, str] = {}
-        sniff("csv", ["a,b", "M\ufffdller,1"], options, notes)
-        assert options["encoding"] == "ISO-8859-1"
-        assert notes
+    def test_given_tab(self) -> None:
+        assert self.options("a,\tb", "1,\t2", Sep="\\t") == {"header": "true", "Sep": "\\t"}
 
     def test_what_is_given_stays(self) -> None:
         assert self.options("1;2", "3;4", header="true", sep=",") == {"header": "true", "sep": ","}

@@ -31,6 +31,8 @@ def wrong(kind: str, **options: str) -> dict[str, str]:
         ("csv", "quote", "a"),
         ("csv", "encoding", "UTF-16"),
         ("csv", "charset", "UTF-32LE"),
+        ("csv", "encoding", "UTF-16LE"),
+        ("csv", "encoding", "x-MacRoman"),
         ("json", "dropFieldIfAllNull", "true"),
         ("orc", "orc.force.positional.evolution", "true"),
         ("parquet", "spark.sql.parquet.fieldId.read.enabled", "true"),
@@ -45,6 +47,9 @@ def test_refused(kind: str, name: str, value: str) -> None:
     [
         ("csv", {"header": "true", "mode": "FAILFAST", "sep": ";", "quote": "'", "escape": '"'}),
         ("csv", {"Mode": "permissive", "multiLine": "true", "encoding": "ISO-8859-1"}),
+        ("csv", {"encoding": "UTF-16", "multiLine": "true"}),
+        ("csv", {"encoding": "windows-1252"}),
+        ("csv", {"charset": "iso-8859-15"}),
         ("csv", {"enforceSchema": "true", "comment": "#", "fs.s3a.endpoint": "http://x"}),
         ("json", {"mode": "FailFast", "multiLine": "true", "pathGlobFilter": "*.json"}),
         ("parquet", {"mergeSchema": "true", "recursiveFileLookup": "true"}),
@@ -60,6 +65,8 @@ def test_accepted(kind: str, options: dict[str, str]) -> None:
 def test_what_is_allowed_is_said() -> None:
     text = wrong("csv", unescapedQuoteHandling="SKIP_VALUE")
     assert "header" in text["source.options.unescapedQuoteHandling"]
+    assert "windows-1252" in wrong("csv", encoding="cp1252")["source.options.encoding"]
+    assert "multiLine" in wrong("csv", encoding="UTF-16")["source.options.encoding"]
     assert "PERMISSIVE or FAILFAST" in wrong("csv", mode="DROPMALFORMED")["source.options.mode"]
 
 

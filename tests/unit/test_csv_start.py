@@ -1,0 +1,111 @@
+"""What the first lines of a CSV file say: the header's line, units, quotes that break lines."""
+
+import pytest
+
+from anonlib.source.csv_start import (
+    breaks_lines,
+    find_lower_header,
+    find_names,
+    guess_delimiter,
+    seems_of_units,
+    split_cells,
+    split_lines,
+)
+
+ROWS = ["name;age;city", "Ann;41;Bonn", "Bob;27;Cork", "Cy;33;Graz"]
+
+
+@pytest.mark.parametrize(
+    ("above", "line"),
+    [
+        ([], None),
+        (["", "  "], None),  # Spark skips blank lines
+        ([" ", "\t"], 3),  # but not this one
+        (["Export vom 01.03.2026;;"], 2),
+        (["Export vom 01.03.2026"], 2),
+        (["Export vom 01.03.2026", "", "by Ann Lee;;", ";;"], 5),
+        (["sep=;"], 2),
+        (['"sep=;"', ""], 3),
+        (["SEP=;", "Export;;"], 3),
+        (["Ward;3", "From;01.03.2026;;;"], 3),
+        (["\u00e0;b;c;d"], 2),
+    ],
+)
+def test_header_below_other_lines(above: list[str], line: int | None) -> None:
+    assert find_lower_header([*above, *ROWS], ";") == line
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        [",age,city", "0,41,Bonn", "1,27,Cork"],
+        [",age", "0,41", "1,27"],
+        ["age,,", "41,Bonn,x", "27,Cork,y"],  # the next line has a number
+        ["x,,no", "y,flu,no", "z,flu,yes", "z,no,no"],
+        ["a", "Bonn", "Cork"],
+        ["1,2,3", "4,5,6"],
+        ["a b", '"1" 41 Bonn', '"2" 27 Cork'],
+        ["a,b"],
+    ],
+)
+def test_the_first_line_is_the_header_or_a_row(lines: list[str]) -> None:
+    assert find_lower_header(lines, ",") is None
+
+
+def test_rows_below_sep_without_a_header() -> None:
+    assert find_lower_header(["sep=;", "1;2", "3;4"], ";") == 2
+    assert find_lower_header(["sep=;"], ";") is None
+
+
+def test_delimiter_that_excel_is_told() -> None:
+    assert guess_delimiter(["sep=|", "a;b|c", "a;b|c"]) == "|"
+    assert guess_delimiter(["a;b", "1,5;2,5", "1,5;2,5"]) == ";"
+
+
+def test_names_are_found_in_any_order() -> None:
+    lines = ["Export", "", "city; name ;age", "Bonn;Ann;41"]
+    assert find_names(lines, ";", ["name", "age"]) == 3
+    assert find_names(lines, ";", ["name", "wage"]) is None
+    assert find_names([*[""] * 30, *lines], ";", ["name"]) is None
+    assert find_names(["x||y"], "||", ["x", "y"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("first", "told"),
+    [
+        ("kg;cm;", True),
+        ("[kg];[cm];x", True),
+        ("81,5;180;x", False),
+        (";;x", False),
+        ("NA;-;x", False),
+        ("81;cm;x", False),  # a row in which a number is missing, by a word of its own
+    ],
+)
+def test_units(first: str, told: bool) -> None:
+    rows = [first, "81;180;Bonn", "70,5;;Cork", "60;170;Graz", "90;190;Bonn", "71;171;x", "7;1;y"]
+    assert seems_of_units([split_cells(row, ";") for row in rows]) == told
+    assert not seems_of_units([split_cells(row, ";") for row in rows[:4]])
+
+
+def test_lines() -> None:
+    text = "a,b\r\n1,2\r\r3,\u20ac\n"
+    lines = ["a,b", "1,2", "", "3,\u20ac", ""]
+    assert split_lines(text.encode("utf-8-sig"), "UTF-8") == lines
+    assert split_lines(text.encode("cp1252"), "windows-1252") == lines
+    assert split_lines(text.encode("utf-16"), "UTF-16") == lines
+    assert split_lines(b"a\xe9", "x-nobody-knows-it") == ["a\u00e9"]
+
+
+@pytest.mark.parametrize(
+    ("line", "broken"),
+    [
+        ('1,"a', True),
+        ('"a,b', True),
+        ('1,"a, ""b"" c"', False),
+        ('1,5" wide', False),
+        ('"he said \\"no\\"",""', False),
+        ("1,a", False),
+    ],
+)
+def test_quotes_that_break_lines(line: str, broken: bool) -> None:
+    assert breaks_lines(["x,y", line], ",") == broken
