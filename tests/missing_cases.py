@@ -1,6 +1,7 @@
 """Columns with values that may stand for missing ones, and what both makers of profiles, in Spark
 and in memory, must find in them."""
 
+from datetime import date, datetime
 from decimal import Decimal
 from math import nan
 from typing import Any, NamedTuple
@@ -25,6 +26,8 @@ def case(name: str, values: list[Any], type: pa.DataType, *found: Any) -> Case:
 
 TEXT, DOUBLE, LONG = pa.string(), pa.float64(), pa.int64()
 AGES = [*range(18, 60)]
+DAYS = [date(2020, 1, i) for i in range(1, 21)]
+END, LATE, ZERO = date(9999, 12, 31), "2999-12-31", "0001-01-01"
 CASES = [
     case("NaN", [1.5, nan, nan, 2.5, None], DOUBLE, 2, 2, {}),
     case("NaN alone", [nan, nan], DOUBLE, 0, 0, {}),
@@ -68,4 +71,23 @@ CASES = [
     case("words beside", ["flu", *map(str, AGES), "999"], TEXT, 44, 44, {}),
     case("minus one", [*AGES, -1, -9], LONG, 43, 43, {"-9": 1}, ("-1",)),
     case("few", [1, 2, 3, -1, -9], LONG, 5, 5, {}),
+    case("for ever", [*DAYS, END, END], pa.date32(), 22, 21, {}, ("9999-12-31",)),
+    case("late", [*DAYS, END, date(2150, 1, 1)], pa.date32(), 22, 22, {}),
+    case("no day", [*DAYS, date(1900, 1, 1)], pa.date32(), 21, 21, {}, ("1900-01-01",)),
+    case("early", [*DAYS, date(1900, 1, 1), date(1907, 3, 5)], pa.date32(), 22, 22, {}),
+    case("far days alone", [END, date(1900, 1, 1)], pa.date32(), 2, 2, {}),
+    case(
+        "moments",
+        [datetime.fromisoformat(text) for text in ("2020-01-05T10", "9999-12-31T23:59", ZERO)],
+        pa.timestamp("us"),
+        *(3, 3, {}, (ZERO, "9999-12-31")),
+    ),
+    case("days in texts", [*map(str, DAYS), str(END), "NA"], TEXT, 21, 21, {"NA": 1}, (str(END),)),
+    case(
+        "days of a land",
+        ["5.3.2020", "17.12.2021", "31.12.2099", "1.1.1900", "01.01.1900"],
+        *(TEXT, 5, 5, {}, ("1900-01-01", "2099-12-31")),
+    ),
+    case("moments in texts", ["2020-01-05T10:00", "2999-12-31 00:00:00"], TEXT, 2, 2, {}, (LATE,)),
+    case("days among texts", [*map(str, DAYS), str(END), "flu"], TEXT, 22, 22, {}),
 ]

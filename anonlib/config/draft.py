@@ -358,8 +358,7 @@ def explain_guess(draft: Draft, column: ColumnProfile) -> str:
     if numbers and guess.role is Role.QUASI_IDENTIFIER:
         parts.append(f"make {', '.join(numbers)} null in the source, else it counts as a number")
     if column.far and guess.role not in _HIDDEN:
-        numbers = [*column.far]
-        parts.append(f"does {' or '.join(numbers)} mean missing? Then make it null in the source")
+        parts.append(f"{column.far_question} in the source")
     return printable(f"{guess.why} ({'; '.join(parts)})")
 
 

@@ -74,8 +74,8 @@ class ColumnProfile:
         kind: What most of its texts are, if they name or reach a person (`anonlib.config.direct`).
         tokens: By text of TEXT_TOKENS and NUMBER_TOKENS that may stand for a missing value: the
             rows of the sample. They count as missing here.
-        far: Numbers that may stand for a missing value since no others are near them, as texts.
-            They do not count as missing here.
+        far: Numbers, or days, that may stand for a missing value since no others are near them, as
+            texts. They do not count as missing here.
         part: What of a date in another column it is, such as `the hour of visit`.
         is_seen: Whether its values were looked at.
     """
@@ -129,6 +129,12 @@ class ColumnProfile:
         """Whether several rows have a value, and there are enough values to stand for persons."""
         enough = self.n_distinct >= MIN_PERSONS
         return enough and not self.unique and self.distinct_share < 0.999
+
+    @property
+    def far_question(self) -> str:
+        """What is asked about `far`, and what to do."""
+        meaning = "missing, or no end" if self.is_time else "missing"
+        return f"does {' or '.join(self.far)} mean {meaning}? Then make it null"
 
     @property
     def words(self) -> frozenset[str]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from anonlib.arrays import Floats, Ints
 from anonlib.config.guess import FEW
-from anonlib.text import FAR_NUMBERS, NUMBER_TOKENS, NUMBERS_MISSING, TEXT_TOKENS
+from anonlib.text import FAR_DAYS, FAR_NUMBERS, NUMBER_TOKENS, NUMBERS_MISSING, TEXT_TOKENS
 
 #: Texts that may mean a missing value, as people see them, by their code less one. Numbers come
 #: last, the plain ones first of these: numbers have the codes of their plain texts.
@@ -29,6 +29,31 @@ NEGATIVE, NEAR = -1, -2
 THIRDS = {number / 3: NEAR - i for i, number in enumerate(FAR_NUMBERS[1:], 1)}
 #: The code of numbers above all of these.
 ABOVE = NEAR - len(FAR_NUMBERS)
+#: Days that may mean one where no others are near, by their code less the first.
+FIRST_DAY = FIRST_FAR + len(FAR_NUMBERS)
+#: The codes of other days: of years before 1910, from 2090, and between.
+EARLY, LATE, USUAL = ABOVE - 1, ABOVE - 2, ABOVE - 3
+
+
+def _spell_day(year: str, month: str, day: str) -> str:
+    """A pattern of texts of a day, of any time of it, in each order and with each sign."""
+    orders = ((year, month, day), (day, month, year), (month, day, year))
+    return f"^({'|'.join('[-./]'.join(order) for order in orders)})([Tt ].*)?$"
+
+
+_ANY = "[0-9]{1,2}"
+#: Texts of days; then by code, in the order in which they are tried: those that have it. The
+#: patterns mean the same in Java, Python and Arrow.
+DAY = _spell_day("[0-9]{4}", _ANY, _ANY)
+DAYS = {
+    **{
+        FIRST_DAY + i: _spell_day(year, month.replace("01", "0?1"), day.replace("01", "0?1"))
+        for i, (year, month, day) in enumerate(text.split("-") for text in FAR_DAYS)
+    },
+    EARLY: _spell_day("(0[0-9]{3}|1[0-8][0-9]{2}|190[0-9])", _ANY, _ANY),
+    LATE: _spell_day("(209[0-9]|2[1-9][0-9]{2}|[3-9][0-9]{3})", _ANY, _ANY),
+    USUAL: DAY,
+}
 
 
 class Meaning(NamedTuple):
@@ -36,7 +61,7 @@ class Meaning(NamedTuple):
 
     Attributes:
         tokens: The codes of values that may stand for a missing one.
-        far: Numbers that may since no others are near them, as texts.
+        far: Numbers and days that may since no others are near them, as texts.
     """
 
     tokens: frozenset[int]
@@ -56,7 +81,9 @@ def code_numbers(numbers: Floats) -> Ints:
     return code
 
 
-def read_codes(codes: Collection[int], n_distinct: int, *, is_number: bool) -> Meaning:
+def read_codes(
+    codes: Collection[int], n_distinct: int, *, is_number: bool, is_time: bool = False
+) -> Meaning:
     """What the codes of a column's values mean.
 
     Texts of TEXT_TOKENS may always stand for a missing value, numbers of NUMBERS_MISSING if no
@@ -66,9 +93,12 @@ def read_codes(codes: Collection[int], n_distinct: int, *, is_number: bool) -> M
         codes: The codes that values have.
         n_distinct: The number of distinct values, without texts of TEXT_TOKENS.
         is_number: Whether the others are numbers, or texts of them.
+        is_time: Whether they are dates or times, or texts of them.
     """
     found = {*codes}
     far = _find_far(found, n_distinct) if is_number else ()
+    if is_time:
+        far = _find_far_days(found)
     minus_one = set() if str(FAR_NUMBERS[0]) in far else {FIRST_FAR}
     end = FIRST_NUMBER if found & {NEGATIVE, *minus_one} else FIRST_FAR
     return Meaning(frozenset(code for code in found if 0 < code < end), far)
@@ -91,6 +121,14 @@ def _find_far(codes: Collection[int], n_distinct: int) -> tuple[str, ...]:
         if is_far and FIRST_FAR + i in codes:
             far.append(str(number))
     return tuple(far)
+
+
+def _find_far_days(codes: Collection[int]) -> tuple[str, ...]:
+    """The far days of a column that has usual ones, and none that are early or late as they are."""
+    if USUAL not in codes:
+        return ()
+    found = [day for i, day in enumerate(FAR_DAYS) if FIRST_DAY + i in codes]
+    return tuple(day for day in found if (EARLY if day < "1901" else LATE) not in codes)
 
 
 def name_tokens(n_rows: Mapping[int, int]) -> dict[str, int]:

@@ -153,10 +153,9 @@ def advise_unchanged(profiles: Iterable[ColumnProfile]) -> Iterator[str]:
 
 
 def _ask_of_far(column: ColumnProfile) -> Iterator[str]:
-    """A note on numbers of a list that are far from all others of a column."""
+    """A note on numbers and days of a list that are far from all others of a column."""
     if column.far:
-        numbers = " or ".join(column.far)
-        yield f"column {column.name}: does {numbers} mean missing? Then make it null"
+        yield f"column {column.name}: {column.far_question}"
 
 
 def list_missing(profiles: Iterable[ColumnProfile]) -> list[str]:

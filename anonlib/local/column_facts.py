@@ -11,10 +11,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from anonlib.arrays import Ints
+from anonlib.arrays import Bools, Ints
 from anonlib.config.direct import LEAST_NUMBER, MOST_TEXTS, count_kinds, main_kind
 from anonlib.config.guess import ColumnProfile
 from anonlib.config.token_codes import (
+    DAY,
+    DAYS,
     FIRST_FAR,
     FIRST_NUMBER,
     NEGATIVE,
@@ -150,6 +152,7 @@ def make_profile(name: str, type: pa.DataType, facts: ColumnFacts) -> ColumnProf
         {*facts.sizes, *(code for code, _ in facts.tokens.values())},
         facts.n_distinct + len(numbers),
         is_number=parses_as in ("bigint", "double") if is_text else _is_number(type),
+        is_time=parses_as in ("date", "timestamp") if is_text else pa.types.is_temporal(type),
     )
     tokens: Counter[int] = Counter()
     n_values, n_distinct = facts.n_present, facts.n_distinct
@@ -210,11 +213,29 @@ def _code_texts(texts: pa.Array) -> Ints:
     size = code_numbers(np.array(numbers, np.float64))
     # A token written in an unusual way, as -9.000, is a negative number as others are.
     code[places] = np.where((size >= FIRST_NUMBER) & (size < FIRST_FAR), NEGATIVE, size)
+    return np.where(code == 0, _code_days(texts), code)
+
+
+def _code_days(texts: pa.Array) -> Ints:
+    """int64[n]: the codes of n texts that are days; 0 for others."""
+    code = np.zeros(len(texts), np.int64)
+    places = np.flatnonzero(_fits(texts, DAY))
+    days = texts.take(pa.array(places))
+    for each, shape in reversed(DAYS.items()):
+        code[places[_fits(days, shape)]] = each
     return code
+
+
+def _fits(texts: pa.Array, shape: str) -> Bools:
+    """bool[n]: whether n texts have a pattern."""
+    fits: Bools = pc.match_substring_regex(texts, shape).to_numpy(zero_copy_only=False)
+    return fits
 
 
 def _code_values(values: pa.Array) -> Ints:
     """int64[n]: the codes of n values that are no texts."""
+    if pa.types.is_date(values.type) or pa.types.is_timestamp(values.type):
+        return _code_days(values.cast(pa.string()))
     if not _is_number(values.type):
         return np.zeros(len(values), np.int64)
     numbers = values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)

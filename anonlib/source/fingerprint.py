@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import (
     ArrayType,
     DataType,
+    DatetimeType,
     MapType,
     NumericType,
     StringType,
@@ -25,6 +26,8 @@ from anonlib.config.draft import scalar
 from anonlib.config.guess import MIN_UNIQUE, ColumnProfile
 from anonlib.config.token_codes import (
     ABOVE,
+    DAY,
+    DAYS,
     FIRST_FAR,
     FIRST_NUMBER,
     NEAR,
@@ -167,10 +170,21 @@ def _fingerprints(types: Mapping[str, DataType]) -> Iterator[Column]:
                 number = column.cast("double")
                 for i, token in enumerate(NUMBERS_MISSING):
                     code = F.when(number == token, FIRST_NUMBER + i).otherwise(code)
+            text = column.cast("string") if isinstance(type, DatetimeType) else F.lit("")
         else:
             continue
+        code = F.when(code > 0, code).when(text.rlike(DAY), _code_days(text))
         yield F.when(present, F.xxhash64(column)).alias(f"h{id}")
-        yield F.when(present, F.when(code > 0, code).otherwise(_size(number))).alias(f"t{id}")
+        yield F.when(present, code.otherwise(_size(number))).alias(f"t{id}")
+
+
+def _code_days(text: Column) -> Column:
+    """The code of a text of a day."""
+    first, *others = DAYS.items()
+    code = F.when(text.rlike(first[1]), first[0])
+    for each, shape in others:
+        code = code.when(text.rlike(shape), each)
+    return code
 
 
 def _size(number: Column) -> Column:
@@ -213,13 +227,15 @@ def _look(sketch: pa.Table, id: str, type: DataType) -> _Traits:
     hashes, code = hashes.fill_null(0).to_numpy(), codes.fill_null(0).to_numpy()
     is_value = present & ~((code > 0) & (code < FIRST_NUMBER))
     reading = None
-    is_number = isinstance(type, NumericType)
+    is_number, is_time = isinstance(type, NumericType), isinstance(type, DatetimeType)
     if f"f{id}" in sketch.schema.names:
         flags = sketch[f"f{id}"].fill_null(0).to_numpy()[is_value]
         reading = _parse_flags(flags)
         is_number = reading is not None and reading.type in ("int", "bigint", "double")
+        is_time = reading is not None and reading.type in ("date", "timestamp")
     n_distinct = len(np.unique(hashes[is_value]))
-    meaning = read_codes({*code[present].tolist()}, n_distinct, is_number=is_number)
+    codes = {*code[present].tolist()}
+    meaning = read_codes(codes, n_distinct, is_number=is_number, is_time=is_time)
     tokens = present & np.isin(code, [*meaning.tokens])
     present &= ~tokens
     return _Traits(

@@ -1,5 +1,7 @@
 """Notes on tables in hand: what `anonlib init` would ask of their columns."""
 
+from datetime import date
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -17,17 +19,20 @@ def test_what_init_would_ask_is_told() -> None:
             "score": np.where(random.random(n) < 0.05, 9999, random.integers(1, 60, n)),
             "nr": random.permutation(n) + 100_000,
             "pulse": np.where(random.random(n) < 0.05, 999, random.integers(50, 90, n)),
+            "until": np.where(random.random(n) < 0.05, date(9999, 12, 31), date(2021, 5, 1)),
         }
     )
     notes = anonlib.anonymize(
         table,
-        quasi_identifiers=["age", "score"],
+        quasi_identifiers=["age", "score", "until"],
         sensitive=["nr", "pulse"],
         one_row_per_person=True,
         k=5,
         l=2,
     ).notes
     assert "column score: does 9999 mean missing? Then make it null" in notes
+    end = "column until: does 9999-12-31 mean missing, or no end? Then make it null"
+    assert end in notes
     assert "column pulse: does 999 mean missing? Then make it null" in notes
     assert (
         "column nr: every row has a whole number of its own; it is published as it is: if it is an "

@@ -240,6 +240,9 @@ def test_numbers_far_from_all_others_are_asked_about() -> None:
     assert text.count("mean missing? Then make it null in the source") == 2
     assert "does 999 mean missing?" in text
     assert "does -1 mean missing?" in text
+    ever = draft(table(AGE, column("until", "date", 80, far=("1900-01-01", "9999-12-31"))))
+    told = "does 1900-01-01 or 9999-12-31 mean missing, or no end? Then make it null in the source"
+    assert told in ever
     assert "missing_tokens" not in text
     hidden = table(AGE, column("customer id", "int", 900, far=("999",)))
     assert "mean missing" not in draft(hidden)
