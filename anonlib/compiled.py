@@ -37,10 +37,24 @@ def njit(function: Callable[P, R]) -> Callable[P, R]:
 
     Private ones (`_name`) are for other compiled functions only, which takes less to compile.
     """
+    return _compile(function, {})
+
+
+def njit_in_place(function: Callable[P, R]) -> Callable[P, R]:
+    """The same for a function that neither makes nor returns arrays.
+
+    Its arrays are then not counted as in use, two atomic steps for each one of a call. A small
+    function of a tuple of 22 arrays takes longer to count than to run. Numba refuses to compile a
+    function that makes arrays so.
+    """
+    return _compile(function, {"_nrt": False})
+
+
+def _compile(function: Callable[P, R], more: dict[str, bool]) -> Callable[P, R]:
     config: Any = numba.config
     jit: Any = numba.njit
     private = function.__name__.startswith("_")
-    options = {**OPTIONS, "cache": Path(function.__code__.co_filename).is_file()}
+    options = {**OPTIONS, **more, "cache": Path(function.__code__.co_filename).is_file()}
     before = config.CACHE_DIR
     # numba fixes the place at decoration. Put back, so that other packages keep theirs.
     config.CACHE_DIR = str(cache_directory())

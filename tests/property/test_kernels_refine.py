@@ -97,6 +97,23 @@ def test_the_best_step(block: Block) -> None:
     assert next_steps(state, near, seen, 1, 0, block.min_rows, listed) == -1, "looked at before"
 
 
+@pytest.mark.parametrize("far", [0.0, 0.1, 3.0])
+def test_a_swap_of_categories(far: float) -> None:
+    """Categories alone part these cells, or most of all: their centroids are near in numbers."""
+    nominal = np.array([0] * 19 + [1] * 20 + [0])[:, None]
+    numeric = np.repeat([0.0, far], 20)[:, None]
+    block = make_block(numeric, nominal, k=20)
+    ids = np.arange(40) // 20
+    state = make_refine_state(block.numeric, block.nominal, block.n_categories, ids, 2)
+    near, listed = near_cells(state, 1), make_steps(1)
+    seen = np.zeros(near.shape, np.int32)
+    best = max(gain(block, tuple(cells_of(ids)), each) for each in steps(block, *cells_of(ids)))
+    found = next_steps(state, near, seen, 0, 0, 20, listed) == 0
+    assert found == (best > 0)
+    if found:
+        assert listed.gain[0] == pytest.approx(float(best), rel=1e-9)
+
+
 @pytest.mark.parametrize("seed", range(12))
 def test_the_search_finds_the_best_cells_of_few_rows(seed: int) -> None:
     random = np.random.default_rng(seed)

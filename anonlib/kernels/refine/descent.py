@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from anonlib.arrays import Bools, Codes, Ints
-from anonlib.compiled import njit
+from anonlib.compiled import njit, njit_in_place
 from anonlib.kernels.refine.extents import are_copies, part_penalty
 from anonlib.kernels.refine.row_lists import FREE, RefineState
 from anonlib.kernels.refine.state import (
@@ -22,7 +22,7 @@ from anonlib.kernels.refine.state import (
 from anonlib.kernels.refine.step_list import LEAST, Steps
 
 
-@njit
+@njit_in_place
 def descend(
     state: RefineState, near: Ints, last_search: Codes, k: int, passes: int, steps: Steps
 ) -> None:
@@ -37,7 +37,7 @@ def descend(
         _split_large(state, near, last_search, k)
 
 
-@njit
+@njit_in_place
 def exchange(state: RefineState, near: Ints, last_search: Codes, k: int, steps: Steps) -> bool:
     """One pass over all cells: takes the best step of a cell and a near one while there is one.
 
@@ -53,7 +53,7 @@ def exchange(state: RefineState, near: Ints, last_search: Codes, k: int, steps: 
     return bool(state.clock[0] > before)
 
 
-@njit
+@njit_in_place
 def _take_best(state: RefineState, a: int, b: int, steps: Steps) -> None:
     """Takes the first step in the list, which is the best step between two cells."""
     if steps.leaves[0] >= 0:
@@ -63,7 +63,7 @@ def _take_best(state: RefineState, a: int, b: int, steps: Steps) -> None:
     change(state, a, b)
 
 
-@njit
+@njit_in_place
 def _split_large(state: RefineState, near: Ints, last_search: Codes, k: int) -> None:
     """Splits the cells of 2k rows or more."""
     for cell in range(len(state.rows)):
@@ -78,7 +78,7 @@ def _split_large(state: RefineState, near: Ints, last_search: Codes, k: int) -> 
             settle(state, near, last_search, cell, new)
 
 
-@njit
+@njit_in_place
 def free_cell(state: RefineState, cell: int) -> int:
     """A free cell for a part of `cell`: the center of its group, or a cell without a group; -1 if
     there is none.
@@ -96,7 +96,7 @@ def free_cell(state: RefineState, cell: int) -> int:
     return -1
 
 
-@njit
+@njit_in_place
 def farthest_row(state: RefineState, cell: int) -> int:
     """The row of a cell that is farthest from the centroid."""
     far = row = state.first[cell]
@@ -107,7 +107,7 @@ def farthest_row(state: RefineState, cell: int) -> int:
     return int(far)
 
 
-@njit
+@njit_in_place
 def mark_nearest(state: RefineState, center: int, k: int) -> None:
     """Marks a row and the k - 1 nearest rows of its cell: sets their `lean` to -1, and that of the
     other rows of the cell to 0 or more."""
@@ -127,7 +127,7 @@ def mark_nearest(state: RefineState, center: int, k: int) -> None:
         state.lean[best] = -1.0
 
 
-@njit
+@njit_in_place
 def gains_by_split(state: RefineState, cell: int) -> bool:
     """Whether the loss falls if the marked rows (see `mark_nearest`) leave. Squares always do, or
     stay as they are."""
@@ -142,7 +142,7 @@ def gains_by_split(state: RefineState, cell: int) -> bool:
     return bool(loss < (1.0 - LEAST) * state.loss[cell])
 
 
-@njit
+@njit_in_place
 def split_cell(state: RefineState, cell: int, new: int) -> None:
     """Moves the marked rows (see `mark_nearest`) to the free cell `new`."""
     row = state.first[cell]
@@ -154,7 +154,7 @@ def split_cell(state: RefineState, cell: int, new: int) -> None:
     change(state, cell, new)
 
 
-@njit
+@njit_in_place
 def settle(state: RefineState, near: Ints, last_search: Codes, cell: int, new: int) -> None:
     """Gives `new`, which was split off `cell`, the group and the near cells of `cell`."""
     state.group[new] = state.group[cell]
@@ -207,7 +207,7 @@ def make_batch(n: int, c: int, room: int) -> Batch:
     )
 
 
-@njit
+@njit_in_place
 def propose_steps(
     state: RefineState, near: Ints, last_search: Codes, k: int, steps: Steps, batch: Batch
 ) -> None:
@@ -249,7 +249,7 @@ def propose_steps(
         state.group[a], state.group[b] = ~state.group[a], ~state.group[b]
 
 
-@njit
+@njit_in_place
 def _count_steps(steps: Steps) -> int:
     """The number of steps in the list."""
     n = 0
@@ -258,7 +258,7 @@ def _count_steps(steps: Steps) -> int:
     return n
 
 
-@njit
+@njit_in_place
 def _add_steps(state: RefineState, batch: Batch, a: int, b: int, steps: Steps) -> None:
     """Adds the steps between two cells to the batch, while there is room."""
     rows = state.rows[a] + state.rows[b]
@@ -270,7 +270,7 @@ def _add_steps(state: RefineState, batch: Batch, a: int, b: int, steps: Steps) -
         _add(state, batch, a, b)
 
 
-@njit
+@njit_in_place
 def _mark_side(state: RefineState, cell: int, stays: float, mover: int, n: int) -> None:
     """Sets `lean` of the rows of a cell: -1 marks those that would be in the second cell, as in
     `mark_nearest`. `mover` and n - 1 other copies of it change sides; -1 for none."""
@@ -289,7 +289,7 @@ def _mark_side(state: RefineState, cell: int, stays: float, mover: int, n: int) 
         row = state.after[row]
 
 
-@njit
+@njit_in_place
 def _add(state: RefineState, batch: Batch, a: int, b: int) -> None:
     """Adds a step after which the rows of both cells with a negative `lean` would be in `b`."""
     s, i = batch.size
@@ -304,7 +304,7 @@ def _add(state: RefineState, batch: Batch, a: int, b: int) -> None:
     batch.size[N_STEPS], batch.size[N_ROWS] = s + 1, i
 
 
-@njit
+@njit_in_place
 def take(state: RefineState, near: Ints, last_search: Codes, batch: Batch, holds: Bools) -> None:
     """Takes the allowed steps; of several between the same two cells, the first."""
     i = 0

@@ -4,7 +4,7 @@ their copies change places."""
 import numpy as np
 
 from anonlib.arrays import Floats, Ints
-from anonlib.compiled import njit
+from anonlib.compiled import njit, njit_in_place
 from anonlib.kernels.refine.extents import (
     Extents,
     clear_codes,
@@ -18,7 +18,7 @@ from anonlib.kernels.refine.row_lists import RefineState
 from anonlib.kernels.refine.step_list import LEAST, Steps, clear_steps, offer_step
 
 
-@njit
+@njit_in_place
 def find_extent_steps(
     x: Extents | None, state: RefineState, a: int, b: int, k: int, steps: Steps
 ) -> bool:
@@ -39,7 +39,7 @@ def find_extent_steps(
     return bool(steps.leaves[0] >= 0 or steps.comes[0] >= 0)
 
 
-@njit
+@njit_in_place
 def _offer_transfers(
     x: Extents, state: RefineState, a: int, b: int, side: int, k: int, steps: Steps
 ) -> None:
@@ -63,7 +63,7 @@ def _offer_transfers(
         row = x.onward[row]
 
 
-@njit
+@njit_in_place
 def _offer_swaps(x: Extents, state: RefineState, a: int, b: int, k: int, steps: Steps) -> None:
     """Offers the swaps of all copies of two rows, or as many as the cells can spare.
 
@@ -96,7 +96,7 @@ def _offer_swaps(x: Extents, state: RefineState, a: int, b: int, k: int, steps: 
         row = x.onward[row]
 
 
-@njit
+@njit_in_place
 def find_extent_places(x: Extents | None, state: RefineState, near: Ints, a: int) -> float:
     """Finds the near cell of the same group whose loss grows least by the copies of each row of a
     cell: `lean` is that cell. Returns the sum of what the cells grow by, each row's as if it came
@@ -126,7 +126,7 @@ def find_extent_places(x: Extents | None, state: RefineState, near: Ints, a: int
     return total
 
 
-@njit
+@njit_in_place
 def _arrival_loss(x: Extents, state: RefineState, row: int, cell: int, most: float) -> float:
     """What the loss of a cell grows by if the copies of a row come; or any number of `most` or
     more, if it is not less."""
@@ -167,7 +167,7 @@ def near_by_gain(x: Extents | None, state: RefineState, room: int) -> Ints:
     return near
 
 
-@njit
+@njit_in_place
 def _list_cell(near: Ints, score: Floats, key: Ints, b: int, gain: float) -> None:
     """Puts a cell into a list by its gain, unless one of its key is there with a larger one."""
     place = len(near) - 1

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from anonlib.arrays import Floats, Ints
-from anonlib.compiled import njit
+from anonlib.compiled import njit, njit_in_place
 from anonlib.hierarchy.tree import Tree
 from anonlib.kernels._trees import side_by_side
 
@@ -120,7 +120,7 @@ def make_extents(
     )
 
 
-@njit
+@njit_in_place
 def describe_extents(x: Extents | None, after: Ints, own: Floats, first: int, cell: int) -> float:
     """Describes a cell whose rows begin with `first`. Sets `own` of each row that stands for its
     copies to what the penalty falls by without them, and of others to 0. Returns the penalty."""
@@ -142,7 +142,7 @@ def describe_extents(x: Extents | None, after: Ints, own: Floats, first: int, ce
     return total
 
 
-@njit
+@njit_in_place
 def _count_copies(x: Extents, after: Ints, first: int) -> None:
     """Sets `share` of the rows from `first` on, and `onward` of the leaders."""
     row = first
@@ -160,7 +160,7 @@ def _count_copies(x: Extents, after: Ints, first: int) -> None:
         row = after[row]
 
 
-@njit
+@njit_in_place
 def _describe_range(x: Extents, own: Floats, first: int, cell: int, j: int) -> None:
     low = next_low = np.inf
     high = next_high = -np.inf
@@ -188,7 +188,7 @@ def _describe_range(x: Extents, own: Floats, first: int, cell: int, j: int) -> N
         row = x.onward[row]
 
 
-@njit
+@njit_in_place
 def range_penalty(x: Extents, j: int, low: float, high: float) -> float:
     """The penalty of a column of numbers or nodes whose values are from `low` to `high`."""
     if x.column[j, 0] == NUMBERS:
@@ -200,7 +200,7 @@ def range_penalty(x: Extents, j: int, low: float, high: float) -> float:
     return float(x.node_loss[node])
 
 
-@njit
+@njit_in_place
 def _describe_codes(x: Extents, after: Ints, own: Floats, first: int, cell: int, j: int) -> None:
     tally = x.tally[0]
     n_distinct, bits, start = 0, 0, x.column[j, 1]
@@ -221,7 +221,7 @@ def _describe_codes(x: Extents, after: Ints, own: Floats, first: int, cell: int,
     _clear_codes(x, after, first, j, 0)
 
 
-@njit
+@njit_in_place
 def _clear_codes(x: Extents, after: Ints, first: int, j: int, side: int) -> None:
     row = first
     while row >= 0:
@@ -229,7 +229,7 @@ def _clear_codes(x: Extents, after: Ints, first: int, j: int, side: int) -> None
         row = after[row]
 
 
-@njit
+@njit_in_place
 def count_codes(x: Extents, first: int, side: int) -> None:
     """Counts the codes of a cell's distinct tuples in a side of `tally`, which must be 0 before."""
     for j in range(x.value.shape[1]):
@@ -240,7 +240,7 @@ def count_codes(x: Extents, first: int, side: int) -> None:
                 row = x.onward[row]
 
 
-@njit
+@njit_in_place
 def clear_codes(x: Extents, after: Ints, first: int, side: int) -> None:
     """Resets a side of `tally` to 0 after a cell was counted."""
     for j in range(x.value.shape[1]):
@@ -248,7 +248,7 @@ def clear_codes(x: Extents, after: Ints, first: int, side: int) -> None:
             _clear_codes(x, after, first, j, side)
 
 
-@njit
+@njit_in_place
 def growth_by_row(x: Extents, row: int, cell: int, side: int, most: float) -> float:
     """What the penalty of a cell grows by if a row comes; or any number above `most`, if it is more
     than that.
@@ -273,7 +273,7 @@ def growth_by_row(x: Extents, row: int, cell: int, side: int, most: float) -> fl
     return growth
 
 
-@njit
+@njit_in_place
 def exchange_penalty(
     x: Extents, cell: int, side: int, out: int, all_out: bool, comes: int
 ) -> float:
@@ -312,7 +312,7 @@ def exchange_penalty(
     return total
 
 
-@njit
+@njit_in_place
 def are_copies(x: Extents | None, row: int, other: int) -> bool:
     """Whether two rows are equal in all columns."""
     if x is None:
@@ -320,7 +320,7 @@ def are_copies(x: Extents | None, row: int, other: int) -> bool:
     return bool(x.tuple[row] == x.tuple[other])
 
 
-@njit
+@njit_in_place
 def pair_penalty(x: Extents | None, row: int, other: int) -> float:
     """The penalty of a cell of two rows."""
     if x is None:
@@ -335,7 +335,7 @@ def pair_penalty(x: Extents | None, row: int, other: int) -> float:
     return total
 
 
-@njit
+@njit_in_place
 def part_penalty(x: Extents | None, after: Ints, mark: Floats, first: int, negative: bool) -> float:
     """The penalty of the rows of a cell, from `first` on, whose mark is negative, or is not."""
     if x is None:
@@ -409,7 +409,7 @@ def make_growth_table(x: Extents, first: Ints, cells: Ints) -> GrowthTable:
     return table
 
 
-@njit
+@njit_in_place
 def _grow_to_node(x: Extents, table: GrowthTable, j: int, code: float, growth: Floats) -> None:
     """Adds to `growth` what the penalty of a column with a hierarchy grows by if a code comes."""
     low, high = table.low[j], table.high[j]
@@ -419,7 +419,7 @@ def _grow_to_node(x: Extents, table: GrowthTable, j: int, code: float, growth: F
             growth[i] += penalty - x.penalty[table.cells[i], j]
 
 
-@njit
+@njit_in_place
 def fill_growth(x: Extents, table: GrowthTable, row: int, growth: Floats) -> None:
     """Sets `growth` to what the penalty of each cell of a table grows by if a row comes."""
     growth[:] = 0.0

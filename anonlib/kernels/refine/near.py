@@ -3,17 +3,17 @@
 import numpy as np
 
 from anonlib.arrays import Codes, Floats, Ints
-from anonlib.compiled import njit, sort
+from anonlib.compiled import njit, njit_in_place, sort
 from anonlib.kernels._kd_tree import fill_leaves, make_leaves
 from anonlib.kernels._search import find_nearest, make_nearest
 from anonlib.kernels.refine.extent_steps import find_extent_places, near_by_gain
 from anonlib.kernels.refine.row_lists import RefineState
 from anonlib.kernels.refine.state import (
-    change,
+    change_now,
     clear,
     count_categories,
     describe_cell,
-    from_centroid,
+    from_nominal,
     gather,
     move_row,
 )
@@ -99,7 +99,7 @@ def _group_equal(points: Floats) -> tuple[Ints, Ints, Ints]:
     return order, start[: n + 1], group
 
 
-@njit
+@njit_in_place
 def _modes(state: RefineState, cell: int, mode: Floats) -> None:
     """Sets mode[h] to the most frequent category of nominal column h in a cell."""
     count_categories(state, cell)
@@ -144,9 +144,9 @@ def dissolve_near(state: RefineState, near: Ints) -> bool:
             continue
         away = find_places(state, near, a)
         if state.by_penalty:
-            found |= away < np.inf and _dissolve_gaining(state, a)
+            found |= away < np.inf and _dissolve_gaining(state, near, a)
         elif loses_less(state, state.rows[a], state.loss[a], away):
-            empty_cell(state, a)
+            empty_cell(state, near, a)
             found = True
         else:
             describe_cell(state, a)
@@ -154,7 +154,7 @@ def dissolve_near(state: RefineState, near: Ints) -> bool:
     return found
 
 
-@njit
+@njit_in_place
 def loses_less(state: RefineState, rows: int, before: float, after: float) -> bool:
     """Whether the loss of some rows falls by more than rounding can explain, as for steps."""
     if not after < before:  # it may be infinite
@@ -163,7 +163,7 @@ def loses_less(state: RefineState, rows: int, before: float, after: float) -> bo
     return bool(before - after > LEAST * (before + after) + 2.0 * state.blur[0] * reach)
 
 
-@njit
+@njit_in_place
 def find_places(state: RefineState, near: Ints, a: int) -> float:
     """Finds the nearest centroid of a near cell of the same group for each row of a cell: `lean`
     is that cell, `own` the squared distance. Returns the sum of these; inf if no cell is near.
@@ -173,41 +173,54 @@ def find_places(state: RefineState, near: Ints, a: int) -> float:
     """
     if state.by_penalty:
         return find_extent_places(state.extents, state, near, a)
-    row = state.first[a]
+    numeric, mean, after, own, lean = state.numeric, state.mean, state.after, state.own, state.lean
+    first, q = state.first[a], state.nominal.shape[1]
+    row = first
     while row >= 0:
-        state.own[row] = np.inf
-        row = state.after[row]
+        own[row] = np.inf
+        row = after[row]
     for b in near[a]:
         if b < 0 or state.rows[b] == 0 or state.group[b] != state.group[a]:
             continue
-        count_categories(state, b)
-        row = state.first[a]
+        if q > 0:
+            count_categories(state, b)
+        row = first
         while row >= 0:
-            distance = from_centroid(state, row, b)
-            if distance < state.own[row]:
-                state.own[row], state.lean[row] = distance, b
-            row = state.after[row]
-        clear(state, b)
+            distance = from_nominal(state, row, b) if q > 0 else 0.0
+            for j in range(numeric.shape[1]):
+                gap = numeric[row, j] - mean[b, j]
+                distance += gap * gap
+            if distance < own[row]:
+                own[row], lean[row] = distance, b
+            row = after[row]
+        if q > 0:
+            clear(state, b)
     total = 0.0
-    row = state.first[a]
+    row = first
     while row >= 0:
-        total += state.own[row]
-        row = state.after[row]
+        total += own[row]
+        row = after[row]
     return total
 
 
-@njit
-def empty_cell(state: RefineState, a: int) -> None:
+@njit_in_place
+def empty_cell(state: RefineState, near: Ints, a: int) -> None:
     """Moves each row of a cell to the place that `find_places` found."""
+    state.clock[0] += 1
+    now = state.clock[0]
     while state.first[a] >= 0:
         row = state.first[a]
         into = int(state.lean[row])
         move_row(state, row, into)
-        change(state, a, into)
+        state.last_change[into] = now
+    for into in near[a]:
+        if into >= 0 and state.last_change[into] == now:
+            change_now(state, into)
+    change_now(state, a)
 
 
 @njit
-def _dissolve_gaining(state: RefineState, a: int) -> bool:
+def _dissolve_gaining(state: RefineState, near: Ints, a: int) -> bool:
     """Dissolves a cell by the places that `find_places` found, and takes it back unless that lowers
     the loss. Returns whether it does."""
     n, row, place = state.rows[a], state.first[a], 0
@@ -223,7 +236,7 @@ def _dissolve_gaining(state: RefineState, a: int) -> bool:
         size += state.rows[cell]
     clock, last_change = state.clock[0], state.last_change[cells]
     changed = state.last_change[a]
-    empty_cell(state, a)
+    empty_cell(state, near, a)
     if loses_less(state, size, before, state.loss[cells].sum()):
         return True
     for place in range(n):

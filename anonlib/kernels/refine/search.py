@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from anonlib.arrays import Bools, Floats, Ints
-from anonlib.compiled import njit
+from anonlib.compiled import njit, njit_in_place
 from anonlib.kernels.refine.row_lists import FREE, RefineState
 from anonlib.kernels.refine.state import (
     change,
@@ -43,7 +43,7 @@ def upset(state: RefineState, near: Ints, random: Any, order: Ints) -> Floats:
     return loss
 
 
-@njit
+@njit_in_place
 def _make_groups(state: RefineState, near: Ints, random: Any, order: Ints) -> int:
     """Makes the groups 0..n-1 and returns n. If cell i has no group, its group number is c + i."""
     c, group = len(state.rows), state.group
@@ -73,7 +73,7 @@ def _make_groups(state: RefineState, near: Ints, random: Any, order: Ints) -> in
     return n
 
 
-@njit
+@njit_in_place
 def _others(state: RefineState, near: Ints, a: int, g: int) -> int:
     """The number of cells near `a` that are in group g."""
     result = 0
@@ -82,7 +82,7 @@ def _others(state: RefineState, near: Ints, a: int, g: int) -> int:
     return result
 
 
-@njit
+@njit_in_place
 def _merge(state: RefineState, near: Ints, a: int, number: int) -> None:
     """Moves all rows of cell `a` into the cell at place `number` among the others of its group."""
     into = a
@@ -96,7 +96,7 @@ def _merge(state: RefineState, near: Ints, a: int, number: int) -> None:
     change(state, a, into)
 
 
-@njit
+@njit_in_place
 def draw(random: Any) -> float:
     """A random number in [0, 1), by a xorshift generator."""
     z = random[0]
@@ -117,7 +117,7 @@ def group_loss(state: RefineState, n: int) -> Floats:
     return loss
 
 
-@njit
+@njit_in_place
 def take_back_groups(state: RefineState, cell: Ints, last_change: Ints, worse: Bools) -> None:
     """Moves the rows of some groups back to their cells before the round.
 

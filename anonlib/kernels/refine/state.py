@@ -14,7 +14,7 @@ taken before the step:
 import numpy as np
 
 from anonlib.arrays import Codes, Floats, Ints
-from anonlib.compiled import njit
+from anonlib.compiled import njit, njit_in_place
 from anonlib.kernels.refine.extent_steps import find_extent_steps
 from anonlib.kernels.refine.extents import Extents, are_copies, describe_extents, pair_penalty
 from anonlib.kernels.refine.row_lists import FREE, RefineState
@@ -76,14 +76,14 @@ def fill_refine_state(
     return state
 
 
-@njit
+@njit_in_place
 def gather(state: RefineState) -> None:
     """Puts all cells with rows into one group."""
     for i in range(len(state.rows)):
         state.group[i] = 0 if state.rows[i] > 0 else FREE
 
 
-@njit
+@njit_in_place
 def _put(state: RefineState, row: int, cell: int) -> None:
     """Makes a row without a cell the first row of a cell."""
     state.cell[row] = cell
@@ -94,7 +94,7 @@ def _put(state: RefineState, row: int, cell: int) -> None:
         state.total[cell, j] += state.numeric[row, j]
 
 
-@njit
+@njit_in_place
 def move_row(state: RefineState, row: int, cell: int) -> None:
     """Moves a row to another cell. The caller must then call `change`."""
     old = state.cell[row]
@@ -111,16 +111,22 @@ def move_row(state: RefineState, row: int, cell: int) -> None:
     _put(state, row, cell)
 
 
-@njit
+@njit_in_place
 def change(state: RefineState, a: int, b: int) -> None:
     """Describes two cells after rows have moved between them, and advances the clock."""
-    describe_cell(state, a)
-    describe_cell(state, b)
     state.clock[0] += 1
-    state.last_change[a] = state.last_change[b] = state.clock[0]
+    change_now(state, a)
+    change_now(state, b)
 
 
-@njit
+@njit_in_place
+def change_now(state: RefineState, cell: int) -> None:
+    """Describes a cell, and notes the clock as the time of its last change."""
+    describe_cell(state, cell)
+    state.last_change[cell] = state.clock[0]
+
+
+@njit_in_place
 def describe_cell(state: RefineState, cell: int) -> None:
     """Computes `mean`, `spread`, `radius` and `loss` of a cell, and `own` of its rows."""
     if state.by_penalty:
@@ -150,7 +156,7 @@ def describe_cell(state: RefineState, cell: int) -> None:
     state.radius[cell], state.loss[cell] = radius, loss
 
 
-@njit
+@njit_in_place
 def _describe_nominal(state: RefineState, cell: int) -> None:
     """Computes `spread` of a cell, and adds the nominal columns to `own` of its rows."""
     n, q = state.rows[cell], state.nominal.shape[1]
@@ -168,7 +174,7 @@ def _describe_nominal(state: RefineState, cell: int) -> None:
     clear(state, cell)
 
 
-@njit
+@njit_in_place
 def count_categories(state: RefineState, cell: int) -> None:
     """Counts the categories of a cell's rows in `tally`, which must be 0 before."""
     row = state.first[cell]
@@ -178,7 +184,7 @@ def count_categories(state: RefineState, cell: int) -> None:
         row = state.after[row]
 
 
-@njit
+@njit_in_place
 def clear(state: RefineState, cell: int) -> None:
     """Resets `tally` to 0 after a cell was counted."""
     row = state.first[cell]
@@ -188,7 +194,7 @@ def clear(state: RefineState, cell: int) -> None:
         row = state.after[row]
 
 
-@njit
+@njit_in_place
 def in_common(state: RefineState, row: int) -> int:
     """The sum of the tally of a row's categories over the nominal columns."""
     result = 0
@@ -197,27 +203,14 @@ def in_common(state: RefineState, row: int) -> int:
     return result
 
 
-@njit
+@njit_in_place
 def from_nominal(state: RefineState, row: int, cell: int) -> float:
     """What the nominal columns add to the squared distance of a row from the centroid of `cell`,
     which must be counted in `tally`."""
     return float(max(state.spread[cell] - in_common(state, row) / state.rows[cell], 0.0))
 
 
-@njit
-def from_centroid(state: RefineState, row: int, cell: int) -> float:
-    """The squared distance of a row from the centroid of `cell`, which must be counted in
-    `tally`."""
-    result = 0.0
-    for j in range(state.numeric.shape[1]):
-        gap = state.numeric[row, j] - state.mean[cell, j]
-        result += gap * gap
-    if state.nominal.shape[1] > 0:
-        result += from_nominal(state, row, cell)
-    return result
-
-
-@njit
+@njit_in_place
 def next_steps(
     state: RefineState, near: Ints, last_search: Codes, a: int, slot: int, k: int, steps: Steps
 ) -> int:
@@ -234,9 +227,10 @@ def next_steps(
         steps: Receives the steps.
     """
     # Take arrays out of the state once: each access costs as much as a few rows.
-    numeric, mean, after, own, lean = state.numeric, state.mean, state.after, state.own, state.lean
+    mean, after, own, lean = state.mean, state.after, state.own, state.lean
+    numeric, nominal = state.numeric, state.nominal
     first, rows, radius, changed = state.first, state.rows, state.radius, state.last_change
-    nominal, group, now, blur = state.nominal, state.group, state.clock[0], state.blur[0]
+    group, now, blur = state.group, state.clock[0], state.blur[0]
     for t in range(slot, near.shape[1]):
         b = near[a, t]
         if b < 0 or group[a] != group[b] or max(changed[a], changed[b]) <= last_search[a, t]:
@@ -246,30 +240,35 @@ def next_steps(
             if find_extent_steps(state.extents, state, a, b, k, steps):
                 return t
             continue
-        between, both = _between(mean, a, b), 1.0 / rows[a] + 1.0 / rows[b]
+        n, m = rows[a], rows[b]
+        between, both = _between(mean, a, b), 1.0 / n + 1.0 / m
         least = _least(between, radius[a], radius[b], blur)
-        swaps = _most(between, radius[a], radius[b], both) > least
-        if not swaps and rows[a] == k and rows[b] == k:
+        swaps = _most(between, radius[a], radius[b], both, nominal.shape[1] > 0) > least
+        if not swaps and n == k and m == k:
+            continue
+        most = _lean(numeric, mean, after, own, lean, first[a], b, both)
+        if nominal.shape[1] > 0:
+            most, between = _lean_nominal(state, a, b, both)
+        swaps = swaps and _most_by_rows(between, most, radius[b], both) > least
+        if not swaps and n == k and m == k:
             continue
         clear_steps(steps, least)
-        most = _lean(numeric, mean, after, own, lean, first[a], b)
-        _lean(numeric, mean, after, own, lean, first[b], a)
-        if nominal.shape[1] > 0:
-            most = _lean_nominal(state, a, b)
-            _lean_nominal(state, b, a)
-        if rows[a] > k:
-            _transfers(after, own, lean, first[a], rows[a], rows[b], steps, steps.leaves)
-        if rows[b] > k:
-            _transfers(after, own, lean, first[b], rows[b], rows[a], steps, steps.comes)
+        if n > k:
+            _transfers(after, own, lean, first[a], n, m, steps, steps.leaves)
+        if swaps or m > k:
+            _lean(numeric, mean, after, own, lean, first[b], a, both)
+            if nominal.shape[1] > 0:
+                _lean_nominal(state, b, a, both)
+        if m > k:
+            _transfers(after, own, lean, first[b], m, n, steps, steps.comes)
         if swaps:
-            bound = most, radius[a], both
-            _swaps(numeric, nominal, after, own, lean, first[a], first[b], bound, steps)
+            _swaps(numeric, nominal, after, own, lean, first[a], first[b], between, both, steps)
         if steps.gain[0] > least:
             return t
     return -1
 
 
-@njit
+@njit_in_place
 def _mark(near: Ints, last_search: Codes, a: int, slot: int, now: int) -> None:
     """Records in `last_search` of both cells that `a` and the cell in a slot are searched now."""
     last_search[a, slot] = now
@@ -279,7 +278,7 @@ def _mark(near: Ints, last_search: Codes, a: int, slot: int, now: int) -> None:
             last_search[b, t] = now
 
 
-@njit
+@njit_in_place
 def _between(mean: Floats, a: int, b: int) -> float:
     """The squared distance between two centroids, in the numeric columns."""
     result = 0.0
@@ -289,7 +288,7 @@ def _between(mean: Floats, a: int, b: int) -> float:
     return result
 
 
-@njit
+@njit_in_place
 def _least(between: float, radius: float, other: float, blur: float) -> float:
     """The least gain that rounding alone cannot explain.
 
@@ -300,23 +299,46 @@ def _least(between: float, radius: float, other: float, blur: float) -> float:
     return float(LEAST * (between + radius + other) + blur * reach)
 
 
-@njit
-def _most(between: float, radius: float, other: float, both: float) -> float:
-    """An upper bound of the gain of a swap. Arguments as for `_least`; both: 1 / n + 1 / m.
+@njit_in_place
+def _most(between: float, radius: float, other: float, both: float, more: bool) -> float:
+    """An upper bound of the gain of a swap. Arguments as for `_least`; both: 1 / n + 1 / m; more:
+    whether the centroids may be farther apart, by nominal columns.
 
-    The lean of a row is at most r**2 - (d - r)**2: r is its distance from its own centroid, d the
-    distance between the centroids.
+    D is the distance between the centroids, z the vector from one row to the other, each seen from
+    its own centroid. Then the gain is 2 (1 - both) D (z along D) + both z**2 - (2 - both) D**2. It
+    is greatest if both rows lie on the line of the centroids.
     """
-    far, reach = np.sqrt(between), np.sqrt(radius) + np.sqrt(other)
-    return float(2.0 * far * (reach - far) + both * (far + reach) ** 2)
+    far, reach, along = np.sqrt(between), np.sqrt(radius) + np.sqrt(other), abs(1.0 - both)
+    if more and both < 2.0:
+        far = max(far, along * reach / (2.0 - both))
+    return float(2.0 * along * far * reach + both * reach**2 - (2.0 - both) * far**2)
 
 
-@njit
+@njit_in_place
+def _most_by_rows(between: float, most: float, other: float, both: float) -> float:
+    """An upper bound of the gain of a swap, if only the radius of the second cell is known.
+
+    most: the greatest (1 - both) lean + both own of a row of the first cell.
+    """
+    inner = max((1.0 - both) * between + both * most, 0.0)
+    if both > 1.0:
+        return float("inf")
+    return float(most - between + both * other + 2.0 * np.sqrt(other * inner))
+
+
+@njit_in_place
 def _lean(
-    numeric: Floats, mean: Floats, after: Ints, own: Floats, lean: Floats, row: int, cell: int
+    numeric: Floats,
+    mean: Floats,
+    after: Ints,
+    own: Floats,
+    lean: Floats,
+    row: int,
+    cell: int,
+    both: float,
 ) -> float:
     """Sets `lean` of a row and of all rows after it: their lean to `cell`, in the numeric columns.
-    Returns the largest lean."""
+    Returns the greatest (1 - both) lean + both own."""
     most = -np.inf
     while row >= 0:
         distance = 0.0
@@ -324,26 +346,29 @@ def _lean(
             gap = numeric[row, j] - mean[cell, j]
             distance += gap * gap
         lean[row] = own[row] - distance
-        most = max(most, lean[row])
+        most = max(most, own[row] - (1.0 - both) * distance)
         row = after[row]
     return most
 
 
-@njit
-def _lean_nominal(state: RefineState, a: int, b: int) -> float:
-    """Adds the nominal columns to the lean of the rows of `a` to `b`. Returns the largest lean."""
+@njit_in_place
+def _lean_nominal(state: RefineState, a: int, b: int, both: float) -> tuple[float, float]:
+    """Adds the nominal columns to the lean of the rows of `a` to `b`. Returns what `_lean` does,
+    and the squared distance between the centroids: less it, rows lean to the other cell by the
+    mean."""
     count_categories(state, b)
-    most = -np.inf
+    most, total = -np.inf, 0.0
     row = state.first[a]
     while row >= 0:
         state.lean[row] -= from_nominal(state, row, b)
-        most = max(most, state.lean[row])
+        total += state.lean[row]
+        most = max(most, (1.0 - both) * state.lean[row] + both * state.own[row])
         row = state.after[row]
     clear(state, b)
-    return most
+    return most, max(-total / state.rows[a], 0.0)
 
 
-@njit
+@njit_in_place
 def _transfers(
     after: Ints, own: Floats, lean: Floats, row: int, n: int, m: int, steps: Steps, mover: Ints
 ) -> None:
@@ -357,7 +382,7 @@ def _transfers(
         row = after[row]
 
 
-@njit
+@njit_in_place
 def _swaps(
     numeric: Floats,
     nominal: Codes,
@@ -366,24 +391,31 @@ def _swaps(
     lean: Floats,
     first: int,
     row: int,
-    bound: tuple[float, float, float],
+    between: float,
+    both: float,
     steps: Steps,
 ) -> None:
     """Offers the swaps of `row`, and of all rows after it, with the rows from `first` on.
 
-    bound has three values: the largest lean of the rows from `first` on, their largest squared
-    distance from their centroid, and 1 / n + 1 / m. The squared distance between two rows is at
-    most twice the sum of their squared distances from that centroid.
+    between: the squared distance between the centroids. both: 1 / n + 1 / m. The squared distance
+    between two rows is at most twice the sum of their squared distances from the middle of the
+    centroids, which are own - lean / 2 - between / 4.
     """
-    most, radius, both = bound
+    along, twice = 1.0 - both, 2.0 * both
+    most = -np.inf
+    other = first
+    while other >= 0:
+        most = max(most, along * lean[other] + twice * own[other])
+        other = after[other]
+    most -= both * between
     while row >= 0:
-        distance = own[row] - lean[row]
         least = steps.gain[-1]
-        other = first if most + lean[row] + 2.0 * both * (radius + distance) > least else -1
+        rest = along * lean[row] + twice * own[row]
+        other = first if most + rest > least else -1
+        rest -= both * between
         while other >= 0:
-            gain = lean[other] + lean[row]
-            if gain + 2.0 * both * (own[other] + distance) > least:
-                gain += both * apart(numeric, nominal, row, other)
+            if along * lean[other] + twice * own[other] + rest > least:
+                gain = lean[other] + lean[row] + both * apart(numeric, nominal, row, other)
                 if gain > least:
                     place = offer_step(steps, gain)
                     steps.leaves[place], steps.comes[place] = other, row
@@ -392,7 +424,7 @@ def _swaps(
         row = after[row]
 
 
-@njit
+@njit_in_place
 def apart(numeric: Floats, nominal: Codes, row: int, other: int) -> float:
     """The squared distance between two rows."""
     result = 0.0
@@ -404,7 +436,7 @@ def apart(numeric: Floats, nominal: Codes, row: int, other: int) -> float:
     return result
 
 
-@njit
+@njit_in_place
 def row_distance(state: RefineState, row: int, other: int) -> float:
     """The squared distance between two rows, or the penalty of a cell of both."""
     if state.by_penalty:
@@ -412,7 +444,7 @@ def row_distance(state: RefineState, row: int, other: int) -> float:
     return apart(state.numeric, state.nominal, row, other)
 
 
-@njit
+@njit_in_place
 def move_copies(state: RefineState, row: int, n: int, cell: int) -> None:
     """Moves a row and n - 1 other copies of it to another cell. The caller must then call
     `change`."""

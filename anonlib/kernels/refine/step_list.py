@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from anonlib.arrays import Floats, Ints
-from anonlib.compiled import njit
+from anonlib.compiled import njit, njit_in_place
 
 #: The least gain of a step, as a share of the losses or distances from which it is computed.
 LEAST = 1e-9
@@ -37,7 +37,7 @@ def make_steps(room: int) -> Steps:
     return Steps(np.zeros(room), np.full(room, -1), np.full(room, -1), ones, ones.copy())
 
 
-@njit
+@njit_in_place
 def clear_steps(steps: Steps, least: float) -> None:
     """Empties the list. Steps that are then added must gain more than `least`."""
     for i in range(len(steps.gain)):
@@ -45,7 +45,7 @@ def clear_steps(steps: Steps, least: float) -> None:
         steps.leaves[i] = steps.comes[i] = -1
 
 
-@njit
+@njit_in_place
 def offer_step(steps: Steps, gain: float) -> int:
     """Makes room for a step of single rows that gains more than the last one. Returns its place."""
     i = len(steps.gain) - 1

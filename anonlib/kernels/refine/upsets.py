@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from anonlib.arrays import Bools, Codes, Floats, Ints
-from anonlib.compiled import njit
+from anonlib.compiled import njit, njit_in_place
 from anonlib.kernels.refine.descent import (
     farthest_row,
     gains_by_split,
@@ -22,6 +22,7 @@ from anonlib.kernels.refine.row_lists import RefineState
 from anonlib.kernels.refine.search import draw
 from anonlib.kernels.refine.state import (
     change,
+    change_now,
     describe_cell,
     move_row,
     next_steps,
@@ -144,7 +145,7 @@ def upset_cells(
     return best
 
 
-@njit
+@njit_in_place
 def _upset_cell(
     state: RefineState, near: Ints, last_search: Codes, upset: Upset, a: int, random: Any, k: int
 ) -> bool:
@@ -160,23 +161,29 @@ def _upset_cell(
     return _make_cell(state, near, last_search, upset, a, random, k)
 
 
-@njit
+@njit_in_place
 def _dissolve(state: RefineState, near: Ints, upset: Upset, a: int) -> bool:
     """Moves the rows of a cell to the near cells with the nearest centroids. Returns False, and
     moves none, if no cell is near."""
     if find_places(state, near, a) == np.inf:
         describe_cell(state, a)
         return False
+    state.clock[0] += 1
+    now = state.clock[0]
     while state.first[a] >= 0:
         row = state.first[a]
         into = int(state.lean[row])
         _move(state, upset, row, into)
-        change(state, a, into)
+        state.last_change[into] = now
         _wait(upset, into)
+    for into in near[a]:
+        if into >= 0 and state.last_change[into] == now:
+            change_now(state, into)
+    change_now(state, a)
     return True
 
 
-@njit
+@njit_in_place
 def _make_cell(
     state: RefineState, near: Ints, last_search: Codes, upset: Upset, a: int, random: Any, k: int
 ) -> bool:
@@ -193,9 +200,12 @@ def _make_cell(
         row = upset.nearest[i]
         sources[i] = state.cell[row]
         _move(state, upset, row, new)
-    for i in range(k):
-        change(state, sources[i], new)
-        _wait(upset, sources[i])
+    state.clock[0] += 1
+    for source in sources:
+        if state.last_change[source] < state.clock[0]:
+            change_now(state, source)
+            _wait(upset, source)
+    change_now(state, new)
     _wait(upset, new)
     for i in range(k):
         too_few = 0 < state.rows[sources[i]] < k
@@ -204,7 +214,7 @@ def _make_cell(
     return True
 
 
-@njit
+@njit_in_place
 def _find_nearest(
     state: RefineState, near: Ints, upset: Upset, a: int, center: int, random: Any, k: int
 ) -> None:
@@ -229,7 +239,7 @@ def _find_nearest(
             row = after[row]
 
 
-@njit
+@njit_in_place
 def _descend(
     state: RefineState, near: Ints, last_search: Codes, upset: Upset, k: int, steps: Steps
 ) -> None:
@@ -262,7 +272,7 @@ def _descend(
                 _wait(upset, b)
 
 
-@njit
+@njit_in_place
 def _split(state: RefineState, near: Ints, last_search: Codes, upset: Upset, cell: int) -> None:
     """Makes a cell of the marked rows (see `mark_nearest`)."""
     new = upset.free[upset.size[N_FREE] - 1]
@@ -278,7 +288,7 @@ def _split(state: RefineState, near: Ints, last_search: Codes, upset: Upset, cel
     _wait(upset, new)
 
 
-@njit
+@njit_in_place
 def _move(state: RefineState, upset: Upset, row: int, cell: int) -> None:
     """Moves a row, and notes what is needed to take that back."""
     source = state.cell[row]
@@ -290,7 +300,7 @@ def _move(state: RefineState, upset: Upset, row: int, cell: int) -> None:
     _move_freely(state, upset, row, cell)
 
 
-@njit
+@njit_in_place
 def _move_copies(state: RefineState, upset: Upset, row: int, n: int, cell: int) -> None:
     """Moves a row and n - 1 other copies of it, as `_move`."""
     source = state.cell[row]
@@ -304,7 +314,7 @@ def _move_copies(state: RefineState, upset: Upset, row: int, n: int, cell: int) 
         other = following
 
 
-@njit
+@njit_in_place
 def _note(state: RefineState, upset: Upset, cell: int) -> None:
     """Notes what a cell was before this upset, unless that is noted."""
     if upset.stamp[cell] != upset.size[NUMBER]:
@@ -315,7 +325,7 @@ def _note(state: RefineState, upset: Upset, cell: int) -> None:
         upset.size[N_CHANGED] = i + 1
 
 
-@njit
+@njit_in_place
 def _move_freely(state: RefineState, upset: Upset, row: int, cell: int) -> None:
     """Moves a row, and keeps the list of free cells."""
     source = state.cell[row]
@@ -330,7 +340,7 @@ def _move_freely(state: RefineState, upset: Upset, row: int, cell: int) -> None:
         upset.size[N_FREE] -= 1
 
 
-@njit
+@njit_in_place
 def _add_free(upset: Upset, cell: int) -> None:
     """Adds a cell to the list of free cells."""
     i = upset.size[N_FREE]
@@ -338,7 +348,7 @@ def _add_free(upset: Upset, cell: int) -> None:
     upset.size[N_FREE] = i + 1
 
 
-@njit
+@njit_in_place
 def _wait(upset: Upset, cell: int) -> None:
     """Puts a cell into the queue, unless it is there."""
     if not upset.waits[cell]:
@@ -348,7 +358,7 @@ def _wait(upset: Upset, cell: int) -> None:
         upset.size[N_WAITING] += 1
 
 
-@njit
+@njit_in_place
 def _empty_queue(upset: Upset) -> None:
     """Takes all cells out of the queue."""
     for i in range(upset.size[N_WAITING]):
@@ -356,7 +366,7 @@ def _empty_queue(upset: Upset) -> None:
     upset.size[FRONT] = upset.size[N_WAITING] = 0
 
 
-@njit
+@njit_in_place
 def _is_kept(state: RefineState, upset: Upset, slack: float) -> bool:
     """Whether the changed cells lose less than before, by more than rounding can explain, or more
     by no more than the slack."""
@@ -368,7 +378,7 @@ def _is_kept(state: RefineState, upset: Upset, slack: float) -> bool:
     return loses_less(state, rows, before, after) or after < before + slack
 
 
-@njit
+@njit_in_place
 def _take_back(state: RefineState, upset: Upset) -> None:
     """Moves all rows back to where they were before this upset."""
     for i in range(upset.size[N_MOVES] - 1, -1, -1):
