@@ -8,15 +8,17 @@ import numpy as np
 import pyarrow as pa
 
 import anonlib
-from anonlib.arrays import Ints
+from anonlib.arrays import Bools, Ints
 from anonlib.config.model import Config
+from anonlib.config.resolve import bind_models, with_ids
 from anonlib.local.engine import fit_column, make_release
 from anonlib.local.row_numbers import number_classes
 from anonlib.local.rows import Rows, read_rows
 from anonlib.measure import Findings, Measure
 from anonlib.measure.attack_tables import OUT, PERSON, ROW, AttackTables
-from anonlib.measure.case import Case, OtherRelease
+from anonlib.measure.case import Case, OtherRelease, PersonRows
 from anonlib.measure.states import Count, Merge, States
+from anonlib.privacy import PrivacyModel
 from anonlib.recode import Cells, Domain
 from anonlib.table.encoding import Encoding
 from anonlib.table.schema import Column, Role, Scale, Schema
@@ -79,21 +81,29 @@ class AttackedCase:
         make: Makes the release of the others, and of all.
         other: Another release, with columns by id.
         target_scale: The scale that the config gives the target.
+        find_out: Finds the rows that are held out instead: bool[n].
     """
 
     rows: Rows
     make: Make
     encodings: Mapping[str, Encoding]
     k: int
+    models: tuple[PrivacyModel, ...]
     seed: int
     cache: dict[Any, Any] = field(default_factory=dict)
     other: pa.Table | None = None
     n_parts: int = 3
     target_scale: Scale | None = None
+    find_out: Callable[[pa.Table], Bools] | None = None
 
     @property
     def schema(self) -> Schema:
         return self.rows.schema
+
+    def person_rows(self) -> PersonRows:
+        table, schema = self.rows
+        codes = person_codes([table.column(id).combine_chunks() for id in schema.unit])
+        return PersonRows(1 if codes is None else int(np.bincount(codes).max()), 0)
 
     def fold(self, ids: Sequence[str], count: Count, merge: Merge, *, released: bool) -> States:
         assert released
@@ -115,6 +125,8 @@ class AttackedCase:
         person = np.arange(table.num_rows) if codes is None else codes
         names = np.random.default_rng(self.seed).permutation(int(person.max()) + 1)
         out = names[person] < holdout * len(names)
+        if self.find_out is not None:
+            out = self.find_out(table)
         key = "release", holdout
         if key not in self.cache:
             train = Rows(table.filter(pa.array(~out)).combine_chunks(), schema)
@@ -149,7 +161,8 @@ def make_case(data: pa.Table, config: Mapping[str, Any], make: Make | None = Non
     scales = [a.scale for a in parsed.attributes.values() if a.role is Role.TARGET]
     scale = scales[0] if scales else None
     make = make or by_engine(parsed)
-    return AttackedCase(rows, make, encodings, parsed.k, parsed.seed, target_scale=scale)
+    models = with_ids(bind_models(parsed.privacy.models, parsed.attributes), rows.schema)
+    return AttackedCase(rows, make, encodings, parsed.k, models, parsed.seed, target_scale=scale)
 
 
 def by_engine(config: Config) -> Make:

@@ -47,6 +47,7 @@ from anonlib.measure.nearest import Attack, Links
 from anonlib.measure.regions import RegionCounts, Regions
 from anonlib.measure.scores import Scores
 from anonlib.measure.states import Count, Merge, States
+from anonlib.privacy import PrivacyModel
 from anonlib.registry import Plugin
 from anonlib.table.columns import HELD, LINK
 from anonlib.table.encoding import Encoding, to_float
@@ -76,6 +77,7 @@ class MemoryCase(Case):
     n_source: int
     n_released: int
     k: int
+    models: tuple[PrivacyModel, ...]
     seed: int
     encodings: Mapping[str, Encoding]
     measures: tuple[Plugin, ...]

@@ -13,6 +13,7 @@ from anonlib.arrays import Ints
 from anonlib.auditing import AuditSpec
 from anonlib.auditing.rules import lone
 from anonlib.config.model import Config
+from anonlib.config.resolve import bind_models, with_ids
 from anonlib.evaluation.attacks import make_attack_tables
 from anonlib.evaluation.classes import (
     certainty,
@@ -56,6 +57,7 @@ from anonlib.measure.nearest import Attack, Links
 from anonlib.measure.regions import RegionCounts, Regions
 from anonlib.measure.scores import Scores
 from anonlib.measure.states import Count, Merge, States
+from anonlib.privacy import PrivacyModel
 from anonlib.registry import Plugin
 from anonlib.source.other_table import open_other_table
 from anonlib.table.columns import HELD, LINK
@@ -82,6 +84,7 @@ class SparkCase(Case):
     n_source: int
     n_released: int
     k: int
+    models: tuple[PrivacyModel, ...]
     seed: int
     encodings: Mapping[str, Encoding]
     measures: tuple[Plugin, ...]
@@ -104,6 +107,7 @@ class SparkCase(Case):
         return cls(
             schema=schema,
             k=config.k,
+            models=with_ids(bind_models(config.privacy.models, config.attributes), schema),
             seed=config.seed,
             measures=() if config.evaluate is None else config.evaluate.measures,
             target_scale=scales[0] if scales else None,

@@ -17,6 +17,7 @@ from anonlib.measure.nearest import Attack, Links
 from anonlib.measure.regions import RegionCounts, Regions
 from anonlib.measure.scores import Scores
 from anonlib.measure.states import Count, Merge, States
+from anonlib.privacy import PrivacyModel
 from anonlib.registry import Plugin
 from anonlib.table.encoding import Encoding
 from anonlib.table.schema import Column, Scale, Schema
@@ -242,6 +243,7 @@ class Case(ABC):
         n_source: Rows of the source.
         n_released: Rows of the release.
         k: The persons that every class must have; 0 without k-anonymity.
+        models: The privacy models, which name columns by id.
         seed: The config's seed.
         encodings: The encoding of each quasi-identifier, by id, fitted on the whole source.
         measures: All measures of the config, which may share passes over the tables.
@@ -258,6 +260,7 @@ class Case(ABC):
     n_source: int
     n_released: int
     k: int
+    models: tuple[PrivacyModel, ...]
     seed: int
     encodings: Mapping[str, Encoding]
     measures: tuple[Plugin, ...]

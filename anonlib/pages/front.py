@@ -131,7 +131,7 @@ _FOUND = _Question(
 )
 _TOLD = _Question(
     "To be told of a sensitive value",
-    ("disclosure", "dominance", "inference"),
+    ("disclosure", "dominance", "inference", "minimality"),
     ("disclosure.gain",),
     GAIN,
     _OURS,

@@ -15,7 +15,7 @@ Record: TypeAlias = Mapping[str, Any]
 #: The three risks of WP216, each the type of a measure that attacks the release.
 WP216_ATTACKS = ("singling_out", "linkability", "inference")
 #: All attacks with a control: their figures are those of `RISK_NAMES`.
-ATTACKS = (*WP216_ATTACKS, "membership", "downcoding", "differencing")
+ATTACKS = (*WP216_ATTACKS, "membership", "downcoding", "differencing", "minimality")
 #: The parts of a gate's text: its figure, whose figure it is, and its bounds.
 _GATE = re.compile(r"(\S+)(?: of (.*))? (at (?:most|least) \S+(?: and at least \S+)?)", re.S)
 #: How persons are meant, as records of earlier versions begin the text.

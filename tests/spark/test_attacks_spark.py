@@ -15,6 +15,7 @@ from anonlib.measure.attack_tables import OUT, PERSON, ROW
 from anonlib.measure.attempts import estimate_rate
 from anonlib.measure.risk.differencing import Differencing
 from anonlib.measure.risk.inference import Inference
+from anonlib.measure.risk.minimality import Minimality
 from anonlib.measure.risk.singling_out import SinglingOut
 from tests.attack_tables import MemoryTables, figures_of
 from tests.spark.cases import along, make_case
@@ -31,7 +32,7 @@ CONFIG: dict[str, Any] = {
         "illness": {"role": "sensitive"},
     },
     "unit": ["person"],
-    "privacy": {"models": [{"type": "k_anonymity", "k": 5}]},
+    "privacy": {"models": [{"type": "k_anonymity", "k": 5}, {"type": "l_diversity", "l": 3}]},
     "recode": {"columns": {"age": "interval", "city": "set"}},
     "release": {"path": "unused/release"},
     "seed": 7,
@@ -52,7 +53,7 @@ def people() -> Any:
 
 
 def test_attacks_in_spark_are_those_in_memory(spark: SparkSession) -> None:
-    case = make_case(spark, CONFIG, people(), along("c1", 6))
+    case = make_case(spark, CONFIG, people(), along("c1", 24))
     tables = case.attack_tables(0.3, 40)
     assert tables is case.attack_tables(0.3, 40)
     assert tables.members.num_rows == tables.others.num_rows == 40
@@ -78,7 +79,7 @@ def test_attacks_in_spark_are_those_in_memory(spark: SparkSession) -> None:
 
     memory = MemoryTables(source, released, tables.members, tables.others)
     same = replace(case, cache={("attack_tables", 0.3, 40): memory})
-    for measure in (SinglingOut, Inference):
+    for measure in (SinglingOut, Inference, Minimality):
         ours = figures_of(measure(attempts=40).measure(case))
         assert all(value is not None for value in ours.values())
         assert ours == figures_of(measure(attempts=40).measure(same))

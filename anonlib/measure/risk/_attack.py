@@ -16,7 +16,7 @@ from anonlib.table.schema import Role
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from anonlib.arrays import Bools, Floats
+    from anonlib.arrays import Bools, Floats, Ints
     from anonlib.measure import DeclaredColumn
     from anonlib.measure.attack_tables import AttackTables
     from anonlib.measure.case import Case
@@ -89,8 +89,13 @@ class AttackMeasure(Measure):
 
 
 def _thin(persons: pa.Table, n: int) -> pa.Table:
-    """n persons from all over the table: equal ones may stand together."""
-    return persons.take(pa.array(np.arange(n) * persons.num_rows // max(n, 1)))
+    return persons.take(pa.array(place_evenly(persons.num_rows, n)))
+
+
+def place_evenly(n_persons: int, n: int) -> "Ints":
+    """The places of n persons from all over a table of them: equal ones may stand together."""
+    places: Ints = np.arange(n) * n_persons // max(n, 1)
+    return places
 
 
 class SecretAttack(AttackMeasure):
