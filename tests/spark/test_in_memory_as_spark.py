@@ -376,7 +376,8 @@ MEASURES: list[dict[str, Any]] = [
         {"type": type}
         for type in (
             *("moments", "associations", "reidentification", "uniqueness", "linkage"),
-            *("disclosure", "singling_out", "membership", "downcoding", "special_uniques"),
+            *("disclosure", "singling_out", "membership", "downcoding", "minimality"),
+            "special_uniques",
         )
     ),
 ]
@@ -386,7 +387,10 @@ MEASURES: list[dict[str, Any]] = [
 def test_same_figures(spark: SparkSession, tmp_path: Path) -> None:
     """Measures of a release in memory draw the persons that Spark draws, and count the same."""
     parquet.write_table(people(), tmp_path / "people.parquet")
-    forms = {"recode": {"continuous": "interval", "nominal": "set"}}
+    forms = {
+        "recode": {"continuous": "interval", "ordinal": "set", "nominal": "set"},
+        **models({"type": "l_diversity", "l": 5}),
+    }
     before = tmp_path / "before.parquet"
     anonlib.anonymize(people(), config(tmp_path, seed=6, **forms)).to_parquet(before)
     other = {"type": "differencing", "source": {"format": "parquet", "path": str(before)}}
@@ -403,5 +407,6 @@ def test_same_figures(spark: SparkSession, tmp_path: Path) -> None:
     assert found.keys() == expected.keys()
     assert len(found) > 60
     assert found["differencing", "attack_rate", "illness"][0]
+    assert found["minimality", "attempts", "illness"][0] > 100
     for key, (value, note) in found.items():
         assert (value, note) == (pytest.approx(expected[key][0], rel=1e-9), expected[key][1]), key

@@ -1,12 +1,13 @@
 """Attacks and their controls by kernel and k, in memory: Markdown tables of risks and intervals.
 
     scripts/bench attacks [--tables adult census generator] [--k 2 5 10 50] [--attempts 2000]
-        [--rows 20000] [--differencing]
+        [--rows 20000] [--differencing | --minimality]
 
 `mdav` and `mondrian` release centroids, medians and modes, `peel` releases nodes of hierarchies (of
 Adult: conf/adult_hierarchies.yaml with the occupation as sensitive; of other tables: the value or
 the root). `raw` is the table as it is. Tables have at most `--rows` rows; Adult is whole.
-`--differencing` attacks pairs of releases instead, with values and with intervals and sets.
+`--differencing` attacks pairs of releases instead, with values and with intervals and sets;
+`--minimality` releases of nodes that have two sensitive values in each class.
 """
 
 import argparse
@@ -33,6 +34,7 @@ from anonlib.measure.risk.downcoding import Downcoding
 from anonlib.measure.risk.inference import Inference
 from anonlib.measure.risk.linkability import Linkability
 from anonlib.measure.risk.membership import Membership
+from anonlib.measure.risk.minimality import Minimality
 from anonlib.measure.risk.singling_out import SinglingOut
 from tests.attack_tables import as_it_is, by_engine, figures_of, make_case
 
@@ -165,6 +167,22 @@ def difference(name: str, given: argparse.Namespace) -> Iterator[tuple[str, ...]
         yield tuple(cells)
 
 
+def reason(name: str, given: argparse.Namespace) -> Iterator[tuple[str, ...]]:
+    """The cells of a row for each kernel of nodes and k, with 2-diversity."""
+    measures = Minimality(attempts=given.attempts), Inference(attempts=given.attempts)
+    table, config = TABLES[name](True, given.rows)
+    for kernel, k in product(("peel", "full_domain"), given.k):
+        chosen = choose(config, kernel, k)
+        chosen["privacy"]["models"].append({"type": "l_diversity", "l": 2})
+        case = make_case(table, chosen)
+        cells = [f"`{kernel}`", str(k)]
+        for each in measures:
+            found = figures_of(case.findings(each))
+            of = next(of for _, of in found)
+            cells += [f"{found['attempts', of] or 0:.0f}", show(found, of)]
+        yield tuple(cells)
+
+
 def choose(config: dict[str, Any], kernel: str, k: int) -> dict[str, Any]:
     """The config with a kernel and a k, without measures."""
     chosen = config | {
@@ -194,14 +212,18 @@ def main() -> None:
     parser.add_argument("--attempts", type=int, default=2000)
     parser.add_argument("--rows", type=int, default=20_000)
     parser.add_argument("--differencing", action="store_true")
+    parser.add_argument("--minimality", action="store_true")
     given = parser.parse_args()
     heads = ["kernel", "k", "singling out, several columns", "singling out, one column"]
     heads += ["linkability", "inference", "membership", "downcoding, worst column"]
     if given.differencing:
         heads = ["this release", "the other one", "released as", *(f"k = {k}" for k in given.k)]
+    rows = difference if given.differencing else reason if given.minimality else measure
+    if given.minimality:
+        heads = ["kernel", "k", "attempts", "minimality", "attempts", "inference"]
     for name in given.tables:
         print(f"\n{name}\n\n| {' | '.join(heads)} |\n|{' --- |' * len(heads)}")
-        for cells in (difference if given.differencing else measure)(name, given):
+        for cells in rows(name, given):
             print(f"| {' | '.join(cells)} |", flush=True)
 
 
