@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 
 from anonlib.hierarchy import Hierarchy
 from anonlib.hierarchy.files import parse_csv
+from anonlib.measure.attempts import Attempts
 from anonlib.measure.case import Case
-from anonlib.measure.risk._cut_regions import cut_region
+from anonlib.measure.risk._cut_regions import MOST_CATEGORIES, Cutter
 from anonlib.measure.risk._predicates import Predicates
 from anonlib.measure.risk._regions import EVERYTHING, Range, Region, read_regions
 from anonlib.measure.risk._released_classes import ClassSearch, ReleasedClass
@@ -24,6 +25,7 @@ from anonlib.measure.risk.minimality import (
     NOTHING,
     Minimality,
     can_fail,
+    compare,
     count_least,
     count_most,
     list_splits,
@@ -181,7 +183,7 @@ def test_parts_are_one_step_narrower() -> None:
     encoding = Encoding("c0", Scale.NOMINAL, missing=True, categories=pa.array([*"abcde"]))
 
     def cut(region: Region, own: Region, recoder: Any = None, tree: Any = tree) -> Any:
-        return cut_region(town_column(recoder or Lca(), tree), encoding, region, own)
+        return Cutter(town_column(recoder or Lca(), tree), encoding).cut(region, own)
 
     one, none = frozenset("a"), frozenset([None])
     assert cut(frozenset("abcd"), one) == (frozenset("ab"), frozenset("cd"))
@@ -201,6 +203,9 @@ def test_parts_are_one_step_narrower() -> None:
     # Without a hierarchy, values are right under the root.
     assert cut(EVERYTHING, one, tree=None) == (one, frozenset([*"bcde", None]))
     assert cut(EVERYTHING, one, Lca(level=1), tree=None) is None
+    many = pa.array([str(i) for i in range(MOST_CATEGORIES + 1)])
+    root = Cutter(town_column(Lca(), None), replace(encoding, categories=many))
+    assert root.cut(EVERYTHING, frozenset("1")) is None
     assert cut(one, one, tree=None) is None
     assert cut(frozenset([*"abc", None]), none, Set(), None) == (none, frozenset("abc"))
     assert cut(EVERYTHING, one, Set(), None) is None  # a null: most values are missing
@@ -277,18 +282,31 @@ def streets(n_districts: int = 40) -> tuple[pa.Table, str]:
 
 
 def street_case(
-    folder: Path, kernel: str, models: Any = DIVERSE, make: Make | None = None
+    folder: Path,
+    kernel: str,
+    models: Any = DIVERSE,
+    make: Make | None = None,
+    **changes: Any,
 ) -> AttackedCase:
     data, tree = streets()
+    if "unit" in changes:  # the last two rows are of one person
+        data = data.append_column("person", pa.array([*range(data.num_rows - 1), 638]))
     (folder / "streets.csv").write_text(tree)
     street = {**QUASI, "scale": "nominal", "hierarchy": str(folder / "streets.csv")}
     config = make_config(
-        {"street": street, "known": {"role": "insensitive"}},
-        recode={"nominal": "lca"},
-        partition={"steps": [{"type": "tuples"}]},
-        kernel={"type": kernel},
-        privacy={"models": models},
+        {"street": street, "known": {"role": "insensitive"}, "person": {"role": "drop"}},
+        **{
+            "recode": {"nominal": "lca"},
+            "partition": {"steps": [{"type": "tuples"}]},
+            "kernel": {"type": kernel},
+            "privacy": {"models": models},
+            **changes,
+        },
     )
+    if "unit" in changes:
+        del config["one_row_per_person"]
+    else:
+        del config["attributes"]["person"]
     case = make_case(data, config, make)
     return replace(case, find_out=lambda table: ~table.column("c1").to_numpy(False))
 
@@ -309,16 +327,58 @@ def test_a_street_that_is_not_released_has_one_illness(tmp_path: Path, kernel: s
 
 def test_k_alone_tells_nothing(tmp_path: Path) -> None:
     case = street_case(tmp_path, "peel", DIVERSE[:1])
-    (note,) = {f.note for f in case.findings(Minimality()).figures}
-    assert note == "no model looks at sensitive values: only k kept classes from being narrower"
+    assert notes_of(case) == {
+        "no model looks at sensitive values: only k kept classes from being narrower"
+    }
+
+
+def notes_of(case: AttackedCase) -> set[str]:
+    """The notes of figures that have no value."""
+    figures = case.findings(Minimality()).figures
+    assert {figure.value for figure in figures} == {None}
+    return {figure.note for figure in figures}
+
+
+def test_a_street_with_fewer_than_k_persons_tells_nothing(tmp_path: Path) -> None:
+    """Three live in street a: at k = 3 it could be a class, at k = 4 the district has two parts of
+    which k forbids one."""
+    three, four = ([{"type": "k_anonymity", "k": k}, DIVERSE[1]] for k in (3, 4))
+    found = figures_of(street_case(tmp_path, "peel", three).findings(Minimality()))
+    assert found["risk", "illness"] > 0.9
+    assert notes_of(street_case(tmp_path, "peel", four)) == {NOTHING}
+
+
+def test_of_persons_with_several_rows_as_many_rows_count_as_k_surely_have(tmp_path: Path) -> None:
+    """One person has two rows, and may live anywhere: k = 2 persons surely have four rows, and
+    street a has three. The classes are the same."""
+    blocks = {"partition": {"steps": [{"type": "kmeans"}], "max_rows": 1000}}
+    alone = street_case(tmp_path, "greedy", **blocks)
+    several = street_case(tmp_path, "greedy", unit=["person"], **blocks)
+    districts = [case.attack_tables(0.3, 10).released.column("c0") for case in (alone, several)]
+    assert sorted(districts[0].to_pylist()) == sorted(districts[1].to_pylist())
+    assert figures_of(alone.findings(Minimality()))["risk", "illness"] > 0.9
+    assert notes_of(several) == {NOTHING}
+
+
+def test_of_released_values_nobody_sees_who_is_in_a_class(tmp_path: Path) -> None:
+    plain = {"recode": {"nominal": "mode"}, "partition": {"max_rows": 1000}}
+    case = street_case(tmp_path, "mdav_generic", **plain)
+    assert notes_of(case) == {
+        "not all quasi-identifiers are released as intervals, sets, nodes or shares"
+    }
+
+
+def test_as_many_persons_held_out_are_attacked() -> None:
+    inside, outside = np.array([1, np.nan, 0, 1, 0, 0.5]), np.array([np.nan, 0.5, 0])
+    assert compare(inside, outside) == Attempts(2, 2.0, 2, 0.5)
+    assert compare(inside, outside[:1]) == Attempts(5, 2.5, 0, 0)
+    assert compare(outside, inside) == Attempts(2, 0.5, 2, 2.0)
 
 
 def test_streets_that_are_released_tell_nothing(tmp_path: Path) -> None:
     """The same streets as classes of their own: nothing was kept back."""
     case = street_case(tmp_path, "peel", make=by_cells(number_streets))
-    found = case.findings(Minimality())
-    assert {figure.note for figure in found.figures} == {NOTHING}
-    assert {figure.value for figure in found.figures} == {None}
+    assert notes_of(case) == {NOTHING}
 
 
 def number_streets(table: pa.Table) -> Any:

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -77,6 +78,7 @@ class ClassSearch:
         # So all rows of the narrowest class of all are counted.
         states = tables.fold_released(ids, self._count, _merge)
         named = sorted((json.loads(name)[0], name) for name in states)
+        read = cache(lambda i, text: read_text(self.known[i], text))
         place = np.full(self.persons.num_rows, -1)
         found: list[ReleasedClass] = []
         for _, name in named:
@@ -85,10 +87,14 @@ class ClassSearch:
             persons = persons[place[persons] < 0]
             if len(persons):
                 place[persons] = len(found)
-                found.append(self._read(name, kind, key, count))
+                regions = tuple(read(*each) for each in enumerate(json.loads(name)[1]))
+                found.append(self._make_class(regions, kind, key, count))
         return found, place
 
-    def _read(self, name: str, kind: Floats, key: Floats, count: Floats) -> ReleasedClass:
+    def _make_class(
+        self, regions: tuple[Region, ...], kind: Floats, key: Floats, count: Floats
+    ) -> ReleasedClass:
+        """A class. kind, key, count: [e]. Its entries."""
         values = []
         for secret in range(len(self.secrets)):
             its = zip(key[kind == secret].tolist(), count[kind == secret].tolist(), strict=True)
@@ -96,7 +102,7 @@ class ClassSearch:
         n_rows = sum(values[0].values())
         for counts in values:
             counts.pop(NO_VALUE, None)
-        return ReleasedClass(tuple(map(_decode, json.loads(name)[1])), n_rows, tuple(values))
+        return ReleasedClass(regions, n_rows, tuple(values))
 
     def _count(self, tables: Iterable[pa.Table]) -> States:
         found: dict[str, Floats] = {}
@@ -142,12 +148,12 @@ class ReleasedColumn(NamedTuple):
     Attributes:
         match: The widths of the d distinct regions, in the form of distances.
         width: float64[d]. The same of persons who are in them.
-        regions: The regions.
+        texts: The regions as texts.
     """
 
     match: MatchedColumn
     width: Floats
-    regions: list[Region]
+    texts: list[str]
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,13 +208,23 @@ def measure_widths(column: Column, persons: pa.Table, table: pa.Table) -> Releas
         for rows, is_released in ((persons, False), (table, True))
     )
     if isinstance(points, LineRegions) and isinstance(regions, LineRegions):
-        return _match_ranges(points.low, regions)
+        return _measure_ranges(points.low, regions)
     assert isinstance(points, Sets)
     assert isinstance(regions, Sets)
-    return _match_sets(points, regions)
+    distances = _measure_sets(points, regions)
+    parts: list[Any] = [
+        sorted(each, key=lambda t: (t is not None, t or "")) for each in regions.distinct
+    ]
+    if column.recoder.releases == "node":  # a node may have very many leaves
+        first = np.unique(regions.index, return_index=True)[1]
+        nodes = table.column(column.id).take(pa.array(first)).to_pylist()
+        parts = [{"node": node} for node in nodes]
+    return ReleasedColumn(
+        MatchedColumn(distances, regions.index), distances.width, [*map(json.dumps, parts)]
+    )
 
 
-def _match_ranges(value: Floats, regions: LineRegions) -> ReleasedColumn:
+def _measure_ranges(value: Floats, regions: LineRegions) -> ReleasedColumn:
     null = np.isnan(regions.low)
     ends = np.column_stack([regions.low, regions.high, null])
     ends[null, :2] = 0.0  # NaN is not equal to itself
@@ -219,11 +235,11 @@ def _match_ranges(value: Floats, regions: LineRegions) -> ReleasedColumn:
     width = np.where(anything, len(value), inside).astype(np.float64)
     distances = RangeWidths(value, low, high, anything, width)
     pairs = zip(low.tolist(), high.tolist(), anything.tolist(), strict=True)
-    every: list[Region] = [EVERYTHING if null else Range(low, high) for low, high, null in pairs]
-    return ReleasedColumn(MatchedColumn(distances, place.ravel()), width, every)
+    texts = [json.dumps([] if null else {"low": low, "high": high}) for low, high, null in pairs]
+    return ReleasedColumn(MatchedColumn(distances, place.ravel()), width, texts)
 
 
-def _match_sets(points: Sets, regions: Sets) -> ReleasedColumn:
+def _measure_sets(points: Sets, regions: Sets) -> SetWidths:
     from scipy.sparse import csr_matrix
 
     code = {next(iter(each)): i for i, each in enumerate(points.distinct)}
@@ -234,8 +250,19 @@ def _match_sets(points: Sets, regions: Sets) -> ReleasedColumn:
     anything = np.array([each == EVERYTHING for each in sets], np.bool_)
     n = np.bincount(points.index, minlength=len(code)).astype(np.float64)
     width = np.where(anything, len(points.index), n @ among)
-    distances = SetWidths(points.index, among, anything, width)
-    return ReleasedColumn(MatchedColumn(distances, regions.index), width, [*sets])
+    return SetWidths(points.index, among, anything, width)
+
+
+def read_text(column: Column, text: str) -> Region:
+    """The region of a column that `ReleasedColumn.texts` has as a text: the ends of a range, the
+    values of a set, or the name of a node; no values for a region that says nothing."""
+    parts = json.loads(text)
+    if isinstance(parts, list):
+        return frozenset(parts)
+    if "node" not in parts:
+        return Range(**parts)
+    node = pa.array([parts["node"]], pa.string())
+    return read_regions(column, node, released=True).regions()[0]
 
 
 def _list_entries(place: Ints, kind: int, key: Ints) -> Floats:
@@ -262,19 +289,8 @@ def _merge(_: str, left: Floats, right: Floats) -> Floats:
 
 
 def _encode(columns: Sequence[ReleasedColumn], row: int) -> str:
-    """The name of a row's class: its width and its regions."""
+    """The name of a row's class: its width and its regions as texts."""
     places = [int(each.match.place[row]) for each in columns]
     width = sum(float(each.width[i]) for each, i in zip(columns, places, strict=True))
-    regions = [each.regions[i] for each, i in zip(columns, places, strict=True)]
-    return json.dumps([width, [_list_parts(region) for region in regions]])
-
-
-def _list_parts(region: Region) -> dict[str, float] | list[str | None]:
-    """A region as JSON has it."""
-    if isinstance(region, Range):
-        return {"low": region.low, "high": region.high}
-    return sorted(region, key=lambda text: (text is not None, text or ""))
-
-
-def _decode(parts: dict[str, float] | list[str | None]) -> Region:
-    return Range(**parts) if isinstance(parts, dict) else frozenset(parts)
+    texts = [each.texts[i] for each, i in zip(columns, places, strict=True)]
+    return json.dumps([width, texts])

@@ -14,7 +14,7 @@ from anonlib.measure.attack_tables import OUT
 from anonlib.measure.attempts import Attempts
 from anonlib.measure.risk._attack import SecretAttack, Victims, place_evenly
 from anonlib.measure.risk._candidates import NO_VALUE, number_values
-from anonlib.measure.risk._cut_regions import CutRegion, cut_region
+from anonlib.measure.risk._cut_regions import CutRegion, Cutter
 from anonlib.measure.risk._predicates import Conjunction, Predicates, merge_matches
 from anonlib.measure.risk._regions import EVERYTHING, Region, read_regions
 from anonlib.measure.risk._released_classes import ClassSearch, ReleasedClass
@@ -144,19 +144,14 @@ def list_splits(
         k: The rows of a part.
     """
     values = [read_regions(c, persons.column(c.id), released=False).regions() for c in known]
-
-    @cache
-    def cut(column: int, region: Region, own: Region) -> CutRegion | None:
-        of = known[column]
-        return cut_region(of, case.encodings[of.id], region, own)
-
+    cuts = [cache(Cutter(column, case.encodings[column.id]).cut) for column in known]
     number: dict[tuple[int, int, CutRegion], int] = {}
     pairs = []
     for i, at in enumerate(place.tolist()):
         if at < 0 or classes[at].n_rows < 2 * k:
             continue
         for j, region in enumerate(classes[at].regions):
-            parts = cut(j, region, values[j][i])
+            parts = cuts[j](region, values[j][i])
             if parts is not None:
                 pairs.append((i, number.setdefault((at, j, parts), len(number))))
     person, split = (np.array([pair[i] for pair in pairs], np.int64) for i in range(2))
