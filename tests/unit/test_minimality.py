@@ -17,6 +17,8 @@ from anonlib.hierarchy import Hierarchy
 from anonlib.hierarchy.files import parse_csv
 from anonlib.measure.attempts import Attempts
 from anonlib.measure.case import Case
+from anonlib.measure.risk._attack import Victims
+from anonlib.measure.risk._candidates import NO_VALUE, number_values
 from anonlib.measure.risk._cut_regions import MOST_CATEGORIES, Cutter
 from anonlib.measure.risk._predicates import Predicates
 from anonlib.measure.risk._regions import EVERYTHING, Range, Region, read_regions
@@ -29,6 +31,7 @@ from anonlib.measure.risk.minimality import (
     count_least,
     count_most,
     list_splits,
+    rate_guesses,
 )
 from anonlib.privacy import CellCounts, PrivacyModel, SparseCounts
 from anonlib.privacy.alpha_k import AlphaK
@@ -366,6 +369,37 @@ def test_of_released_values_nobody_sees_who_is_in_a_class(tmp_path: Path) -> Non
     assert notes_of(case) == {
         "not all quasi-identifiers are released as intervals, sets, nodes or shares"
     }
+
+
+def test_equally_frequent_values_share_the_chance_and_a_missing_one_is_not_guessed() -> None:
+    illness = Column("illness", "c1", Role.SENSITIVE, pa.string(), "string")
+    persons = Victims(pa.table({"c1": ["flu", None, "cold", "gout", "flu"]}), 3)
+    flu, none, cold, gout, _ = number_values(illness, persons.table).tolist()
+    counts = [{flu: 2, cold: 2, gout: 1}, {flu: 3, gout: 1}]
+    found = rate_guesses(persons, illness, {0: 0, 1: 0, 2: 1, 3: 0}, counts)
+    assert none == NO_VALUE
+    assert found.tolist() == pytest.approx([0.5, np.nan, 0, 0, np.nan], nan_ok=True)
+
+
+def test_a_class_with_more_rows_than_the_register_has_persons_for_it_tells_nothing() -> None:
+    """Three persons without an age are in no interval, so that nobody knows in which part of the
+    class they are."""
+    data = pa.table(
+        {"age": [1, 2, 8, 9, None, None, None, 50], "illness": [*"aabbccdd"]},
+        pa.schema([("age", pa.int64()), ("illness", pa.string())]),
+    )
+    config = make_config(
+        {"age": {**QUASI, "scale": "continuous"}}, recode={"continuous": "interval"}
+    )
+    ages = by_cells(lambda t: (t.column("c0").fill_null(0).to_numpy() > 20).astype(np.int64))
+    case = make_case(data, config, ages)
+    case = replace(case, find_out=lambda table: np.zeros(table.num_rows, np.bool_))
+    (age, illness), tables = case.schema.released, case.attack_tables(0.3, 10)
+    persons = tables.members.filter(tables.members.column("c0").is_valid())
+    classes, place = ClassSearch(persons, (age,), (illness,)).find(tables)
+    splits = list_splits(cast(Case, case), (age,), persons, classes, place, 1)
+    assert {classes[at].n_rows for at in splits.place.tolist()} == {7}
+    assert count_least(tables, (age,), splits, classes).tolist() == [[0, 0]] * 2
 
 
 def test_as_many_persons_held_out_are_attacked() -> None:
