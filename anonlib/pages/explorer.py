@@ -150,7 +150,7 @@ class Explorer:
                 {
                     "at": each.at,
                     "figures": [
-                        pair and [_judged(pair[0]), _round(pair[1])] for pair in each.figures
+                        pair and [_trim(pair[0]), _round(pair[1])] for pair in each.figures
                     ],
                     "n": each.n,
                     "of": each.n_all,
@@ -371,7 +371,7 @@ def _round(value: float | None) -> float | None:
     return None if value is None else float(f"{value:.5g}")
 
 
-def _judged(value: float | None) -> float | None:
+def _trim(value: float | None) -> float | None:
     """A figure that the page compares with bounds and other figures: without the last digits only,
     in which sums differ."""
     return None if value is None else float(f"{value:.12g}")

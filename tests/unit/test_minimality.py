@@ -148,7 +148,7 @@ def test_classes_and_parts_are_those_of_slow_counts(
         assert sorted(each.values[0].values()) == sorted(map(present.count, {*present}))
 
     splits = list_splits(cast(Case, case), columns, persons, classes, place, 1)
-    most = count_most(tables, Predicates(columns, splits.conjunctions)).reshape(-1, 2)
+    most = count_most(tables, Predicates.of(columns, splits.conjunctions)).reshape(-1, 2)
     least = count_least(tables, columns, splits, classes)
     register = tables.source.filter(
         pa.array(~tables.source.column("__anonlib_out").to_numpy(False))

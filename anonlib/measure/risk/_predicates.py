@@ -71,8 +71,8 @@ class Predicates:
             tally.n_rows += table.num_rows
             numbers = _read_numbers(table, number)
             # Of released rows, only whether they are one is asked, and these are not.
-            wanted = ~tally.have_several() if released else np.ones(len(self.place), np.bool_)
-            for i, rows in self._find_rows(table, np.flatnonzero(wanted), released=released):
+            some = ~tally.have_several() if released else np.ones(len(self.place), np.bool_)
+            for i, rows in self._find_rows(table, np.flatnonzero(some), released=released):
                 tally.add(i, rows, numbers)
         return tally.state
 
@@ -95,11 +95,11 @@ class Predicates:
         return tallies[0].state, tallies[1].state
 
     def _find_rows(
-        self, table: pa.Table, wanted: Ints, *, released: bool
+        self, table: pa.Table, some: Ints, *, released: bool
     ) -> Iterator[tuple[int, Ints]]:
         """The rows of a table for which predicates hold, in any order; those that hold for none are
-        left out. wanted: int64[w]. The predicates."""
-        place = self.place[wanted]
+        left out. some: int64[w]. The predicates."""
+        place = self.place[some]
         used = np.flatnonzero((place >= 0).any(axis=0)).tolist()
         indexes = {at: self._index(table, at, released=released) for at in used}
         # At least the rows in each condition; the rarest is looked up first.
@@ -118,7 +118,7 @@ class Predicates:
                     break
                 rows = rows[indexes[at].holds(place[j, at], rows)]
             if len(rows):
-                yield int(wanted[j]), rows
+                yield int(some[j]), rows
 
     def _index(self, table: pa.Table, at: int, *, released: bool) -> RegionIndex:
         column = self.columns[at]

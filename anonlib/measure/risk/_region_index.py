@@ -11,7 +11,7 @@ from anonlib.arrays import Bools, Floats, Ints
 from anonlib.measure.risk._regions import ABSENT, LineRegions, Members, Range, Region, Sets
 
 
-class Ranges(NamedTuple):
+class LineConditions(NamedTuple):
     """Conditions on a column on a line.
 
     Attributes:
@@ -24,14 +24,14 @@ class Ranges(NamedTuple):
 
 
 #: Conditions on a column: ranges, or sets.
-Conditions: TypeAlias = Ranges | tuple[Members, ...]
+Conditions: TypeAlias = LineConditions | tuple[Members, ...]
 
 
 def gather_conditions(regions: Sequence[Region]) -> Conditions:
     """Conditions on one column."""
     ranges = [each for each in regions if isinstance(each, Range)]
     if ranges:
-        return Ranges(*(np.array([getattr(c, e) for c in ranges]) for e in ("low", "high")))
+        return LineConditions(*(np.array([getattr(c, e) for c in ranges]) for e in ("low", "high")))
     return tuple(each for each in regions if isinstance(each, frozenset))
 
 
@@ -48,7 +48,7 @@ class LineIndex:
     """
 
     regions: LineRegions
-    conditions: Ranges
+    conditions: LineConditions
     order: Ints
     start: Ints
     stop: Ints
@@ -116,15 +116,15 @@ RegionIndex: TypeAlias = LineIndex | SetIndex
 def index_regions(regions: LineRegions | Sets, conditions: Conditions) -> RegionIndex:
     """The index of n regions of a column for conditions on it. Cost: O(n log n)."""
     if isinstance(regions, LineRegions):
-        assert isinstance(conditions, Ranges)
+        assert isinstance(conditions, LineConditions)
         return _index_line(regions, conditions)
-    assert not isinstance(conditions, Ranges)
+    assert not isinstance(conditions, LineConditions)
     order = np.argsort(regions.index)
     start = np.searchsorted(regions.index[order], np.arange(len(regions.distinct) + 1))
     return SetIndex(regions, _find_inside(regions.distinct, conditions), order, start)
 
 
-def _index_line(regions: LineRegions, conditions: Ranges) -> LineIndex:
+def _index_line(regions: LineRegions, conditions: LineConditions) -> LineIndex:
     order = np.argsort(regions.low)
     ends = regions.low[order]
     start = np.searchsorted(ends, conditions.low)

@@ -181,7 +181,7 @@ def count_least(
 
     Cost: one pass over the source, one over the release.
     """
-    most = count_most(tables, Predicates(known, splits.conjunctions)).reshape(-1, 2)
+    most = count_most(tables, Predicates.of(known, splits.conjunctions)).reshape(-1, 2)
     n_rows = np.array([each.n_rows for each in classes], np.int64)[splits.place]
     least = n_rows[:, None] - most[:, ::-1]
     return np.where(most.sum(axis=1, keepdims=True) < n_rows[:, None], 0, least)
