@@ -140,8 +140,9 @@ def _require_table(source: str, kind: str | None) -> None:
     path = Path(source)
     if not path.exists():
         of_catalog = kind is None and re.fullmatch(r"\w+(\.\w+){0,2}", source)
-        if not of_catalog or guess_format(source):
-            raise InputError(f"{source}: no such file or folder{hint_at_file(source)}")
+        near = hint_at_file(source)
+        if not of_catalog or guess_format(source) or near:
+            raise InputError(f"{source}: no such file or folder{near}")
     elif path.is_file():
         if path.stat().st_size == 0:
             raise InputError(f"{source}: is empty")
