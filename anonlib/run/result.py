@@ -73,6 +73,7 @@ class ReleaseResult:
     time: str = ""  # when the release was about to be published, in UTC
     table_digest: str = ""  # of the table after the run; empty if nothing was published
     table_columns: tuple[str, ...] = ()  # in the order of the table, which the digest goes by
+    replaces: tuple[str, ...] = ()  # the runs that had published the table that it replaced
     manifest: str = ""
     record: str = ""
     report: str = ""

@@ -1,6 +1,6 @@
 """The private table of runs: a row for every run that ended, successful or not."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from typing import Any
@@ -11,10 +11,12 @@ from pyspark.sql import types as T
 
 from anonlib.config.keys import derive_ledger_key
 from anonlib.config.model import Config
+from anonlib.config.summary import bare
 from anonlib.errors import AnonlibError, ConfigError, InputError, Problem, StorageError
 from anonlib.progress import Progress, restore_group, set_group
 from anonlib.run.account import Account, require_words, runs_path, spell_path
 from anonlib.run.backlog import Backlog
+from anonlib.run.endings import read_record
 from anonlib.run.events import Events
 from anonlib.run.ledger import Fate, open_ledger
 from anonlib.run.publish import SAVE_MODES, Commit, Target
@@ -246,8 +248,8 @@ def _column(field: T.StructField) -> Column:
 
 def runs_of_person(config: Config, person: Mapping[str, str]) -> dict[str, str]:
     """By run that published to a config's target: what it did with a person, by its ledger, and
-    which run replaced its rows since, by the table's log; and the runs whose rows wait in the
-    backlog. Raises ConfigError without a ledger."""
+    which run replaced its rows since, by the private records and the table's log; and the runs
+    whose rows wait in the backlog. Raises ConfigError without a ledger."""
     key = derive_ledger_key(config.attributes, config.pseudonyms, config.release)
     if not key:
         raise ConfigError(
@@ -264,7 +266,7 @@ def runs_of_person(config: Config, person: Mapping[str, str]) -> dict[str, str]:
     backlog = Backlog(spark, config.backlog_path, target.path, b"")
     waiting = [entry.run_id for entry in backlog.unpublished(target.runs())]
     fates = ledger.released(person, sorted(target.runs()))
-    replaced = find_replacements(target.commits())
+    replaced = find_replacements(_list_replaced(spark, config.record_path, target))
     found: dict[str, str] = {
         run_id: f"{fate}, replaced by run {replaced[run_id]}"
         if run_id in replaced and fate.startswith("released")
@@ -275,12 +277,34 @@ def runs_of_person(config: Config, person: Mapping[str, str]) -> dict[str, str]:
     return found | dict.fromkeys(waiting, waits)
 
 
-def find_replacements(commits: Sequence[Commit]) -> dict[str, str]:
-    """By run whose rows another run replaced: the first that did. commits: Newest first."""
-    found, newer = {}, None
-    for commit in commits:
-        if commit.mode is not None and newer not in (None, commit.run_id):
-            found[commit.run_id] = str(newer)
-        if commit.mode == SAVE_MODES["overwrite"]:
-            newer = commit.run_id
+def _list_replaced(spark: SparkSession, records: str, target: Target) -> dict[str, set[str]]:
+    """By run that replaced a table: the runs before it. The log has them until the purge; from then
+    on only the private record does."""
+    found = list_replaced(target.commits())
+    for run_id in target.runs():
+        kept = read_record(spark, records, run_id) or {}
+        is_of_table = kept.get("table") == bare(target.path) and target.taken_back(run_id) is None
+        if is_of_table and kept.get("replaces"):
+            found[run_id] = found.get(run_id, set()) | {*kept["replaces"]}
+    return found
+
+
+def list_replaced(commits: Sequence[Commit]) -> dict[str, set[str]]:
+    """By run that replaced a table, as far as its log tells: the runs before it. commits: Newest
+    first."""
+    return {
+        commit.run_id: {before.run_id for before in commits[i + 1 :]} - {commit.run_id}
+        for i, commit in enumerate(commits)
+        if commit.mode == SAVE_MODES["overwrite"]
+    }
+
+
+def find_replacements(replaced: Mapping[str, Collection[str]]) -> dict[str, str]:
+    """By run whose rows another run replaced: the first that did. replaced: By run that replaced a
+    table: all runs before it."""
+    found: dict[str, str] = {}
+    for run_id, older in replaced.items():
+        for each in older:
+            if found.get(each) not in older:
+                found[each] = run_id
     return found

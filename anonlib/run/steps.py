@@ -134,6 +134,7 @@ class Run:
                 time=datetime.now(UTC).isoformat(timespec="seconds"),
                 table_digest=after.text,
                 table_columns=tuple(self.prior.names(source.schema).values()),
+                replaces=self._list_replaced(),
             )
             self._write_ahead(result, source, scan, release, lease)
             version = self._publish(source, scan, release, lease, digest_of_rows)
@@ -141,6 +142,13 @@ class Run:
         result = self._keep(result, source, scan, release)
         register(self.spark, self.config.release)
         return result
+
+    def _list_replaced(self) -> tuple[str, ...]:
+        """The runs whose rows this one replaces, or that another replaced before it: the purge
+        after the commit removes them from the log."""
+        if self.config.release.mode != "overwrite":
+            return ()
+        return tuple(sorted(self.target.runs()))
 
     def _write_ahead(
         self,

@@ -104,6 +104,12 @@ def test_append_twice(shell: Shell, spark: SparkSession, tmp_path: Path) -> None
         assert [run_id for run_id, released in found.items() if released == "released"] == runs
         assert {*found} == {"one", "two", "three"}
         assert MARKER not in said.out + said.err
+    # The purge after it removes the log of the runs before.
+    anew = config(tmp_path, batch(1, 60), "overwrite", release={"acknowledge_overwrite": True})
+    assert shell.release(anew, "--run-id", "four").code == 0
+    person.write_text(json.dumps({"name": f"{MARKER}-name-0"}))
+    said = shell("runs", str(tmp_path / "config.yaml"), "--person", str(person), "--json")
+    assert json.loads(said.out)["one"] == "released, replaced by run four"
     person.write_text('{"city": "x"}')
     said = shell("runs", str(tmp_path / "config.yaml"), "--person", str(person))
     refused(said, 2, "the ledger knows persons by: name; name these columns")

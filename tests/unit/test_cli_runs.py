@@ -14,7 +14,7 @@ from anonlib.cli.grammar import utc_time
 from anonlib.cli.show import console
 from anonlib.cli.show.run_list import print_person, print_runs
 from anonlib.run.publish import Commit
-from anonlib.run.run_table import find_replacements
+from anonlib.run.run_table import find_replacements, list_replaced
 
 
 def run(run_id: str, **found: Any) -> dict[str, Any]:
@@ -84,10 +84,12 @@ class TestPerson:
             Commit(2 * i, run_id, mode, "{}") for i, (run_id, mode) in enumerate(modes.items())
         ]
         commits.insert(3, Commit(5, "ov", None, "{}", purge_of=4))
-        assert find_replacements(commits[::-1]) == {
-            **dict.fromkeys(["jan", "feb"], "ov"),
-            **dict.fromkeys(["ov", "mar"], "again"),
-        }
+        replaced = list_replaced(commits[::-1])
+        assert replaced == {"ov": {"jan", "feb"}, "again": {"jan", "feb", "ov", "mar"}}
+        firsts = {**dict.fromkeys(["jan", "feb"], "ov"), **dict.fromkeys(["ov", "mar"], "again")}
+        assert find_replacements(replaced) == firsts
+        assert find_replacements(dict(reversed(replaced.items()))) == firsts
+        assert find_replacements({}) == {}
 
     def test_words(self) -> None:
         to = console(io.StringIO())
