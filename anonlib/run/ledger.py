@@ -39,11 +39,12 @@ FOLDED = "string, case folded"
 
 @dataclass(frozen=True)
 class Entry:
-    """The entry of a run, besides its tokens: the digest of all rows of the table after the run
-    (None if some rows are of unknown origin), the models that held with persons counted, the number
-    of tokens (None until all are written), whether one token stands for rows without a person, and
-    whether all rows of its source were released. If not, tokens are also of persons whose rows were
-    suppressed. Entries of earlier versions do not tell."""
+    """The entry of a run, besides its tokens: the digest of all rows of the table after the run,
+    why some of these rows are of unknown persons (empty if none are), the models that held with
+    persons counted, the number of tokens (None until all are written), whether one token stands for
+    rows without a person, and whether all rows of its source were released. If not, tokens are also
+    of persons whose rows were suppressed. Entries of earlier versions do not tell; where rows were
+    of unknown persons, these have no digest."""
 
     run_id: str
     table: str
@@ -54,6 +55,7 @@ class Entry:
     insensitive: str
     n_tokens: int | None = None
     unnamed: bool = False
+    gap: str = ""
     is_whole: bool = False
 
 
@@ -88,7 +90,8 @@ class Ledger:
         return [entry for entry in found if entry is not None and entry.n_tokens is not None]
 
     def gap(self, runs: frozenset[str], digest: Digest, schema: Schema) -> str | None:
-        """Why persons of the table's runs may not be recognised; None if all will be."""
+        """Why persons of the table's runs may not be recognised; None if all will be, but for those
+        of `known_gap`."""
         entries = self.entries(runs)
         if paths := self.other_paths(runs):
             return (
@@ -107,6 +110,12 @@ class Ledger:
                 "rows, or a run without the ledger added some; see what it holds (`anonlib audit`)"
             )
         return None
+
+    def known_gap(self, runs: Iterable[str], digest: Digest) -> str | None:
+        """Why persons of a table may not be recognised although a run of the ledger left just these
+        rows: it accepted that, or one before it did. None if all will be, or no run left them."""
+        gaps = [entry.gap for entry in self.entries(runs) if entry.digest == digest]
+        return min(gaps, default="") or None
 
     def doubt(self, runs: Iterable[str], schema: Schema) -> str | None:
         """Why persons of these runs' entries may not be recognised; None if all will be."""
@@ -136,12 +145,13 @@ class Ledger:
         return any(entry.digest == digest for entry in self.entries(runs))
 
     def proves(self, runs: frozenset[str], digest: Digest, verdicts: Iterable[str]) -> bool:
-        """Whether a run left exactly these rows and verified these models, and the insensitive
-        columns that must not be rare, with persons counted."""
+        """Whether a run left exactly these rows, knew whose they are, and verified these models,
+        and the insensitive columns that must not be rare, with persons counted."""
         wanted = {*verdicts, *self._checks()}
         states = () if self._insensitive else ("acknowledged",)
         return any(
             entry.digest == digest
+            and not entry.gap
             and wanted <= {*entry.verdicts}
             and entry.insensitive in ("none", "checked", *states)
             for entry in self.entries(runs)
@@ -203,15 +213,17 @@ class Ledger:
         self,
         run_id: str,
         source: Source,
-        digest: Digest | None,
+        digest: Digest,
         verdicts: Iterable[str],
         state: str,
         *,
+        gap: str,
         is_whole: bool,
     ) -> None:
         """Writes the source's persons as a run's, in place of what it may have left before.
 
-        is_whole: Whether all rows of the source are released.
+        gap: Why some rows of the table are of unknown persons. is_whole: Whether all rows of the
+        source are released.
 
         Raises ConfigError when a run of another table has this id in this ledger.
         """
@@ -237,6 +249,7 @@ class Ledger:
             digest,
             (*verdicts, *(self._checks() if state == "checked" else ())),
             state,
+            gap=gap,
             is_whole=is_whole,
         )
         folder = self._folder(run_id)

@@ -33,6 +33,12 @@ ALTERATION = (
     "overwrite`)"
 )
 
+#: What the ledger notes once it is accepted that it does not know the persons of some rows.
+UNKNOWN_ROWS = (
+    "others had changed or deleted rows of the table, or a run without the ledger had added some, "
+    "when a batch was appended by `acknowledge_returning`"
+)
+
 
 @dataclass(frozen=True)
 class Past:
@@ -61,20 +67,21 @@ class Past:
         self,
         run_id: str,
         source: Source,
-        after: Digest | None,
+        after: Digest,
         report: AuditReport,
         *,
+        gap: str,
         is_whole: bool,
     ) -> None:
         """Notes what a run is about to publish. The notes count once the run is committed.
 
-        after: The digest of the table after the run. report: The audit of that table. is_whole:
-        Whether all rows of the source are released.
+        after: The digest of the table after the run. report: The audit of that table. gap: Why some
+        of its rows are of unknown persons. is_whole: Whether all rows of the source are released.
         """
         if self.ledger is not None:
             verdicts = [verdict.model for verdict in report.verdicts]
             self.ledger.write(
-                run_id, source, after, verdicts, report.insensitive, is_whole=is_whole
+                run_id, source, after, verdicts, report.insensitive, gap=gap, is_whole=is_whole
             )
         if self.backlog is not None:
             self.backlog.take(run_id, self.waiting)
@@ -107,7 +114,7 @@ class PriorRelease:
         digest: Their digest.
         notes: What the report must say about them.
         known: What the run that left them found of them, if they need not be read for that.
-        in_ledger: Whether a run of the ledger left just these rows; also without rows.
+        gap: Why the ledger does not know the persons of some of these rows; empty if it does.
     """
 
     rows: DataFrame | None = None
@@ -115,7 +122,7 @@ class PriorRelease:
     digest: Digest = field(default_factory=Digest)
     notes: tuple[str, ...] = ()
     known: PublishedAudit | None = None
-    in_ledger: bool = True
+    gap: str = ""
 
     def names(self, schema: Schema) -> dict[str, str]:
         """By id: the names of the released columns, in the order in which they are written."""
@@ -168,7 +175,9 @@ def look_back(
     digest = digest_table(target.published()) if known is None else known.digest
     if ledger is None:
         return PriorRelease(rows, n_rows, digest, known=known)
-    gap = ledger.gap(target.runs(), digest, source.schema)
+    runs = target.runs()
+    known_gap = ledger.known_gap(runs, digest)
+    gap = ledger.gap(runs, digest, source.schema)
     if config.unit:
         models = bind_models(config.privacy.models, config.attributes)
         _require_counted(models, target, ledger, digest)
@@ -177,9 +186,9 @@ def look_back(
         problems = _returning(source, target, ledger, gap, accepts_unknown=accepted == "unknown")
         if texts := list(problems):
             raise ConfigError([Problem("release.acknowledge_returning", text) for text in texts])
-    notes = () if gap is None else (f"some persons can't be recognised: {gap}",)
-    in_ledger = ledger.knows(target.runs(), digest)
-    return PriorRelease(rows, n_rows, digest, notes, known, in_ledger)
+    notes = tuple(f"some persons can't be recognised: {each}" for each in (gap, known_gap) if each)
+    unknown = known_gap or ("" if ledger.knows(runs, digest) else UNKNOWN_ROWS)
+    return PriorRelease(rows, n_rows, digest, notes, known, unknown)
 
 
 def _require_none_waiting(spark: SparkSession, config: Config, target: Target) -> None:
@@ -326,6 +335,8 @@ def _require_others(target: Target, source: Source, ledger: Ledger | None) -> No
     else:
         there = digest_table(target.published())
         reason = ledger.gap(target.runs(), there, source.schema) or ""
+        # It was accepted of the batches of that table, not of another in its place.
+        reason = reason or ledger.known_gap(target.runs(), there) or ""
         reason = reason or _overlap(ledger, target.runs(), source)
     if reason:
         raise ConfigError(

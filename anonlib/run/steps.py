@@ -277,9 +277,14 @@ class Run:
         require_current(self.config.context)
         names = self.prior.names(schema)
         self.target.require_unchanged()
-        after = self.prior.digest + digest_of_rows if self.prior.in_ledger else None
-        is_whole = outcome.digest.n_rows == scan.n_rows
-        self.past.before_commit(self.run_id, source, after, release.table_report, is_whole=is_whole)
+        self.past.before_commit(
+            self.run_id,
+            source,
+            self.prior.digest + digest_of_rows,
+            release.table_report,
+            gap=self.prior.gap,
+            is_whole=outcome.digest.n_rows == scan.n_rows,
+        )
         source.require_same_files()
         staging = release.staging
         files = staging.files if staging.is_release else None

@@ -193,6 +193,13 @@ def test_rows_of_others(shell: Shell, spark: SparkSession, started: Path) -> Non
     table(spark, started).limit(4).write.format("delta").mode("append").save(path)
     later = config(started, batch(30, 9))
     refused(shell.release(later), 2, "the table is not as any run of the ledger left it")
+    unknown = {"acknowledge_returning": "unknown"}
+    assert shell.release(config(started, batch(30, 9), release=unknown)).code == 0
+    # It is accepted of the table that this run left, and told ever after.
+    said = shell.release(config(started, batch(39, 9)))
+    assert said.code == 0, said.err
+    assert "can't be recognised: others had changed" in " ".join(said.out.split())
+    later = config(started, batch(48, 9))
     row = "select 1L as wage, 'nowhere' as city, 'flu' as illness"
     spark.sql(row).write.format("delta").mode("append").save(path)
     accepted = ("--set", "release.acknowledge_returning=true")
@@ -200,7 +207,7 @@ def test_rows_of_others(shell: Shell, spark: SparkSession, started: Path) -> Non
     refused(
         said, 3, "the audit of the table with the batch failed", "k_anonymity k=3: 1 class fails"
     )
-    assert table(spark, started).count() == 35
+    assert table(spark, started).count() == 53
 
 
 def test_other_columns(shell: Shell, spark: SparkSession, started: Path) -> None:

@@ -128,6 +128,7 @@ CHECK = "no rare combinations with note"
         (replace(TWO, verdicts=("k", CHECK + "s")), ["k"], False, True),
         (replace(TWO, verdicts=("k", "l", CHECK)), ["k", "l", "t"], False, False),
         (replace(TWO, digest=None, verdicts=("k", CHECK)), ["k"], False, False),
+        (replace(TWO, gap="rows of others", verdicts=("k", CHECK)), ["k"], False, False),
         (replace(TWO, insensitive="none"), ["k"], False, True),
         (replace(TWO, insensitive="acknowledged"), ["k"], False, True),
         (replace(TWO, insensitive="not checked", verdicts=("k", CHECK)), ["k"], False, False),
@@ -143,11 +144,26 @@ def test_what_an_entry_proves(
     assert ledger().knows(RUNS, NOW) is (entry.digest == NOW)
 
 
+def test_a_gap_that_a_run_accepted(store: Far) -> None:
+    """It counts while the table is as that run left it, and where no run without it left the same
+    rows. Entries of earlier versions have none."""
+    put(store, ONE, replace(TWO, gap="rows of others"))
+    made = ledger()
+    assert made.gap(RUNS, NOW, SCHEMA) is None
+    assert made.known_gap(RUNS, NOW) == "rows of others"
+    assert made.known_gap(RUNS, Digest(1)) is None
+    put(store, replace(ONE, digest=NOW))
+    assert ledger().known_gap(RUNS, NOW) is None
+    text = json.dumps({name: each for name, each in asdict(TWO).items() if name != "gap"})
+    store.files[f"{Far.root}/run-two/entry.json"] = text
+    assert ledger().entries(["two"]) == [TWO]
+
+
 def test_an_id_of_another_tables_run(store: Far) -> None:
     put(store, replace(ONE, table="another"))
     source: Any = SimpleNamespace(schema=SCHEMA)
     with pytest.raises(ConfigError, match="run one of another table is in this ledger"):
-        ledger().write("one", source, None, (), "none", is_whole=True)
+        ledger().write("one", source, NOW, (), "none", gap="", is_whole=True)
 
 
 # --- tokens
@@ -374,8 +390,8 @@ def test_a_written_entry(
         )
     )
     source: Any = SimpleNamespace(schema=SCHEMA)
-    made.write("one", source, NOW, ["k"], "none", is_whole=is_whole)
-    begun = replace(ONE, digest=NOW, verdicts=("k",), n_tokens=None, is_whole=is_whole)
+    made.write("one", source, NOW, ["k"], "none", gap="why", is_whole=is_whole)
+    begun = replace(ONE, digest=NOW, verdicts=("k",), n_tokens=None, gap="why", is_whole=is_whole)
     assert seen == [Far.root, (Far.root, begun, ["entry.json"])]
     assert made._read("one") == replace(begun, n_tokens=4, unnamed=nobody == 1)
     assert tokens.paths == [f"{Far.root}/run-one/tokens"] * 2

@@ -85,13 +85,13 @@ def test_what_a_run_notes_before_its_commit_and_removes_after_it() -> None:
     anything: Any = (ledger, backlog, waiting)
     past = Past(*anything)
     assert past.waiting_rows() == ["rows"]  # whatever the backlog has
-    past.before_commit("two", source, Digest(1), report, is_whole=True)
+    past.before_commit("two", source, Digest(1), report, gap="", is_whole=True)
     past.after_commit(target)
-    assert ledger.asked == [("write", "two", "source", Digest(1), ["k"], "checked", True)]
+    assert ledger.asked == [("write", "two", "source", Digest(1), ["k"], "checked", "", True)]
     taken, settled = ("take", "two", waiting), ("settle", {"one", "two"})
     assert backlog.asked == [("rows", waiting), taken, settled]
     none = Past(None, None, ())
-    none.before_commit("two", source, Digest(1), report, is_whole=True)
+    none.before_commit("two", source, Digest(1), report, gap="", is_whole=True)
     none.after_commit(target)
     assert none.waiting_rows() == {}
     none.require_new_rows(source, True)
@@ -217,6 +217,7 @@ class Ledger:
         self,
         *returning: Any,
         gap: str | None = None,
+        known_gap: str | None = None,
         elsewhere: bool = False,
         proves: bool = True,
         knows: bool = True,
@@ -227,6 +228,7 @@ class Ledger:
         self._returning, self._gap, self._elsewhere = returning or (0, False), gap, elsewhere
         self._proves, self._knows, self._runs = proves, knows, frozenset(runs)
         self.judged: frozenset[str] | None = None
+        self._known_gap = known_gap
         self._whole, self._intact = whole, intact
 
     def all_released(self, runs: frozenset[str]) -> bool:
@@ -235,6 +237,10 @@ class Ledger:
     def gap(self, runs: frozenset[str], digest: Digest, schema: Schema) -> str | None:
         assert (runs, digest, schema) == ({"one"}, NOW, SCHEMA)
         return self._gap
+
+    def known_gap(self, runs: frozenset[str], digest: Digest) -> str | None:
+        assert (runs, digest) == ({"one"}, NOW)
+        return self._known_gap
 
     def entries(self, runs: frozenset[str]) -> list[str]:
         return [*runs] * self._intact
@@ -314,7 +320,7 @@ def test_a_table_that_was_here_before(kept: list[str], mode: str) -> None:
     assert look(Table(-1), Ledger(), mode) == PriorRelease()
     assert look(Table(-1), Ledger(2, False, runs=["two"]), mode, run_id="two") == PriorRelease()
     prior = look(Table(-1), None, mode)
-    assert (prior.rows, prior.n_rows, prior.notes, prior.in_ledger) == (None, 0, (), True)
+    assert (prior.rows, prior.n_rows, prior.notes, prior.gap) == (None, 0, (), "")
     assert look(Table(0), Ledger(2, False), "error") == PriorRelease()  # it is refused elsewhere
     assert kept == []
 
@@ -324,6 +330,7 @@ def test_a_table_that_is_replaced(kept: list[str]) -> None:
     for ledger, why in (
         (None, "without a ledger it is unknown who is in it"),
         (Ledger(gap="the ledger lacks 1 run"), "the ledger lacks 1 run"),
+        (Ledger(known_gap="others had changed rows"), "others had changed rows"),
         (Ledger(2, False), "2 persons of the source are in it"),
         (
             Ledger(2, False, whole=False),
@@ -357,7 +364,7 @@ def test_rows_that_wait_for_a_table_that_is_made_anew(
 def test_a_table_that_is_appended_to(kept: list[str]) -> None:
     for ledger in (None, Ledger()):
         prior = look(Table(), ledger)
-        assert (prior.n_rows, prior.digest, prior.in_ledger) == (2, NOW, True)
+        assert (prior.n_rows, prior.digest, prior.gap) == (2, NOW, "")
         rows: Any = prior.rows
         assert rows.columns == ["c2", "c1"]
         assert prior.names(SCHEMA) == {"c2": "town", "c1": "age"}
@@ -365,7 +372,7 @@ def test_a_table_that_is_appended_to(kept: list[str]) -> None:
         whole: Any = prior.with_batch(batch, SCHEMA)
         assert (whole.columns, whole.rows[1:]) == (["town", "age"], [("Kiel", 40), ("Bonn", 50)])
     assert kept == ["out", "out"]
-    assert not look(Table(), Ledger(knows=False)).in_ledger
+    assert look(Table(), Ledger(knows=False)).gap.startswith("others had changed or deleted rows")
     new = PriorRelease()
     assert new.names(SCHEMA) == {"c1": "age", "c2": "town"}
     assert new.with_batch(batch, SCHEMA) is None
@@ -421,6 +428,15 @@ def test_the_ledger_recognises_whom_it_has_in_spite_of_a_gap(kept: list[str]) ->
     assert look(Table(), cast(Any, Ledger()), **accepted).notes == ()
     with pytest.raises(ConfigError, match="it has another path"):
         look(Table(), Ledger(gap="it has another path", elsewhere=True), **accepted)
+
+
+def test_a_gap_that_was_accepted_is_not_asked_of_again(kept: list[str]) -> None:
+    """The table is as the run left it that was told so. It stays told, and noted."""
+    prior = look(Table(), Ledger(known_gap="others had changed rows"))
+    assert prior.notes == ("some persons can't be recognised: others had changed rows",)
+    assert prior.gap == "others had changed rows"
+    with pytest.raises(ConfigError, match="2 persons of the source were released before"):
+        look(Table(), Ledger(2, False, known_gap="others had changed rows"))
 
 
 def test_persons_who_come_again_by_where_they_are(kept: list[str]) -> None:
