@@ -3,7 +3,7 @@ verified then. It is private, and useless without its key."""
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from functools import partial
@@ -33,18 +33,19 @@ TOKENS = "token binary"
 Fate = Literal[
     "released", "released or suppressed", "not released", "unknown", "waits, not searched"
 ]
+_WHOLE = frozenset(map(str, (pa.int8(), pa.int16(), pa.int32(), pa.int64())))
 #: The type of texts that are one person whatever their case.
 FOLDED = "string, case folded"
 
 
 @dataclass(frozen=True)
 class Entry:
-    """The entry of a run, besides its tokens: the digest of all rows of the table after the run,
-    why some of these rows are of unknown persons (empty if none are), the models that held with
-    persons counted, the number of tokens (None until all are written), whether one token stands for
-    rows without a person, and whether all rows of its source were released. If not, tokens are also
-    of persons whose rows were suppressed. Entries of earlier versions do not tell; where rows were
-    of unknown persons, these have no digest."""
+    """The entry of a run, besides its tokens: the digest of all rows of the table after the run and
+    the columns in its order, why some of these rows are of unknown persons (empty if none are), the
+    models that held with persons counted, the number of tokens (None until all are written),
+    whether one token stands for rows without a person, and whether all rows of its source were
+    released. If not, tokens are also of persons whose rows were suppressed. Entries of earlier
+    versions do not tell; where rows were of unknown persons, these have no digest."""
 
     run_id: str
     table: str
@@ -57,6 +58,40 @@ class Entry:
     unnamed: bool = False
     gap: str = ""
     is_whole: bool = False
+    columns: tuple[str, ...] = ()  # those of earlier versions do not tell
+
+
+class Rows:
+    """The rows of a table, known by their digest: whichever order its columns are in now, they are
+    those that a run left if the values of each name are."""
+
+    def __init__(
+        self,
+        columns: Sequence[str],
+        digest: Digest,
+        take_digest: Callable[[Sequence[int]], Digest],
+    ):
+        """The rows of a table.
+
+        Args:
+            columns: Its names, in its order.
+            digest: The digest in that order.
+            take_digest: The digest by the places of the columns in the order wanted. Cost: a pass.
+        """
+        self._columns, self._take_digest = tuple(columns), take_digest
+        self._digests = {self._columns: digest}
+
+    def are_of(self, entry: Entry) -> bool:
+        """Whether the run of an entry left just these rows."""
+        digest, columns = entry.digest, entry.columns or self._columns
+        if digest is None or digest.n_rows != self._digests[self._columns].n_rows:
+            return False
+        if sorted(columns) != sorted(self._columns):
+            return False
+        if columns not in self._digests:
+            places = [self._columns.index(name) for name in columns]
+            self._digests[columns] = self._take_digest(places)
+        return self._digests[columns] == digest
 
 
 class Ledger:
@@ -89,7 +124,7 @@ class Ledger:
         found = [self._known[run_id] for run_id in sorted(runs)]
         return [entry for entry in found if entry is not None and entry.n_tokens is not None]
 
-    def gap(self, runs: frozenset[str], digest: Digest, schema: Schema) -> str | None:
+    def gap(self, runs: frozenset[str], rows: Rows, schema: Schema) -> str | None:
         """Why persons of the table's runs may not be recognised; None if all will be, but for those
         of `known_gap`."""
         entries = self.entries(runs)
@@ -104,17 +139,17 @@ class Ledger:
             return f"the ledger lacks {n} of the {len(runs)} runs that published here"
         if (reason := self.doubt(runs, schema)) is not None:
             return reason
-        if not self.knows(runs, digest):
+        if not self.knows(runs, rows):
             return (
                 "the table is not as any run of the ledger left it: others changed or deleted its "
                 "rows, or a run without the ledger added some; see what it holds (`anonlib audit`)"
             )
         return None
 
-    def known_gap(self, runs: Iterable[str], digest: Digest) -> str | None:
+    def known_gap(self, runs: Iterable[str], rows: Rows) -> str | None:
         """Why persons of a table may not be recognised although a run of the ledger left just these
         rows: it accepted that, or one before it did. None if all will be, or no run left them."""
-        gaps = [entry.gap for entry in self.entries(runs) if entry.digest == digest]
+        gaps = [entry.gap for entry in self.entries(runs) if rows.are_of(entry)]
         return min(gaps, default="") or None
 
     def doubt(self, runs: Iterable[str], schema: Schema) -> str | None:
@@ -122,7 +157,7 @@ class Ledger:
         entries = self.entries(runs)
         if any(entry.key_check != derive_key_check(self._key) for entry in entries):
             return "the ledger was written with another key"
-        if any(entry.persons != self._persons(schema) for entry in entries):
+        if any(_widest(entry.persons) != _widest(self._persons(schema)) for entry in entries):
             return "the ledger knows persons by other columns, or by columns of other types"
         if any(entry.unnamed for entry in entries):
             return "rows that were released before name no person"
@@ -140,20 +175,20 @@ class Ledger:
         runs = {name.removeprefix("run-") for name in names if name.startswith("run-")}
         return frozenset(entry.run_id for entry in self.entries(runs))
 
-    def knows(self, runs: Iterable[str], digest: Digest) -> bool:
+    def knows(self, runs: Iterable[str], rows: Rows) -> bool:
         """Whether one of these runs left a table with exactly these rows."""
-        return any(entry.digest == digest for entry in self.entries(runs))
+        return any(rows.are_of(entry) for entry in self.entries(runs))
 
-    def proves(self, runs: frozenset[str], digest: Digest, verdicts: Iterable[str]) -> bool:
+    def proves(self, runs: frozenset[str], rows: Rows, verdicts: Iterable[str]) -> bool:
         """Whether a run left exactly these rows, knew whose they are, and verified these models,
         and the insensitive columns that must not be rare, with persons counted."""
         wanted = {*verdicts, *self._checks()}
         states = () if self._insensitive else ("acknowledged",)
         return any(
-            entry.digest == digest
-            and not entry.gap
+            not entry.gap
             and wanted <= {*entry.verdicts}
             and entry.insensitive in ("none", "checked", *states)
+            and rows.are_of(entry)
             for entry in self.entries(runs)
         )
 
@@ -214,6 +249,7 @@ class Ledger:
         run_id: str,
         source: Source,
         digest: Digest,
+        columns: tuple[str, ...],
         verdicts: Iterable[str],
         state: str,
         *,
@@ -222,8 +258,8 @@ class Ledger:
     ) -> None:
         """Writes the source's persons as a run's, in place of what it may have left before.
 
-        gap: Why some rows of the table are of unknown persons. is_whole: Whether all rows of the
-        source are released.
+        columns: Those of the table, in the order of the digest. gap: Why some rows of the table are
+        of unknown persons. is_whole: Whether all rows of the source are released.
 
         Raises ConfigError when a run of another table has this id in this ledger.
         """
@@ -251,6 +287,7 @@ class Ledger:
             state,
             gap=gap,
             is_whole=is_whole,
+            columns=columns,
         )
         folder = self._folder(run_id)
         self._storage.make_private(self._storage.root)
@@ -348,6 +385,12 @@ def _token(persons: Sequence[tuple[str, str]], values: Mapping[str, str], key: b
     return bytes.fromhex(key_values(columns, key)[0].as_py())
 
 
+def _widest(persons: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Columns that identify persons, whole numbers as of one type: their tokens are the same."""
+    wide = str(pa.int64())
+    return [(name, wide if type in _WHOLE else type) for name, type in persons]
+
+
 def _find_type(text: str) -> pa.DataType:
     """The Arrow type that an entry names: an atomic one, since its column identifies persons."""
     if match := re.fullmatch(r"decimal128\((\d+), (-?\d+)\)", text):
@@ -374,5 +417,6 @@ def _entry(content: dict[str, Any]) -> Entry:
             "persons": tuple((name, type) for name, type in content["persons"]),
             "digest": None if digest is None else Digest(**digest),
             "verdicts": tuple(content["verdicts"]),
+            "columns": tuple(content.get("columns", ())),
         }
     )

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructField, StructType
@@ -15,7 +16,7 @@ from anonlib.errors import AuditError, ConfigError, InfeasibleError, InputError,
 from anonlib.local.table_digest import Digest
 from anonlib.privacy import PrivacyModel
 from anonlib.run.backlog import Backlog, Waiting, can_wait
-from anonlib.run.ledger import Ledger, open_ledger
+from anonlib.run.ledger import Ledger, Rows, open_ledger
 from anonlib.run.promise import describe_change, make_promise, require_kept
 from anonlib.run.publish import Target
 from anonlib.run.published_audit import PublishedAudit, find_published_audit
@@ -68,6 +69,7 @@ class Past:
         run_id: str,
         source: Source,
         after: Digest,
+        columns: tuple[str, ...],
         report: AuditReport,
         *,
         gap: str,
@@ -75,13 +77,26 @@ class Past:
     ) -> None:
         """Notes what a run is about to publish. The notes count once the run is committed.
 
-        after: The digest of the table after the run. report: The audit of that table. gap: Why some
-        of its rows are of unknown persons. is_whole: Whether all rows of the source are released.
+        Args:
+            run_id: The run.
+            source: Its source.
+            after: The digest of the table after the run.
+            columns: Those of the table, in its order.
+            report: The audit of that table.
+            gap: Why some of its rows are of unknown persons.
+            is_whole: Whether all rows of the source are released.
         """
         if self.ledger is not None:
             verdicts = [verdict.model for verdict in report.verdicts]
             self.ledger.write(
-                run_id, source, after, verdicts, report.insensitive, gap=gap, is_whole=is_whole
+                run_id,
+                source,
+                after,
+                columns,
+                verdicts,
+                report.insensitive,
+                gap=gap,
+                is_whole=is_whole,
             )
         if self.backlog is not None:
             self.backlog.take(run_id, self.waiting)
@@ -175,20 +190,26 @@ def look_back(
     digest = digest_table(target.published()) if known is None else known.digest
     if ledger is None:
         return PriorRelease(rows, n_rows, digest, known=known)
-    runs = target.runs()
-    known_gap = ledger.known_gap(runs, digest)
-    gap = ledger.gap(runs, digest, source.schema)
+    runs, there = target.runs(), _find_rows(target, digest)
+    known_gap = ledger.known_gap(runs, there)
+    gap = ledger.gap(runs, there, source.schema)
     if config.unit:
         models = bind_models(config.privacy.models, config.attributes)
-        _require_counted(models, target, ledger, digest)
+        _require_counted(models, target, ledger, there)
     accepted = config.release.acknowledge_returning
     if accepted is not True:
         problems = _returning(source, target, ledger, gap, accepts_unknown=accepted == "unknown")
         if texts := list(problems):
             raise ConfigError([Problem("release.acknowledge_returning", text) for text in texts])
     notes = tuple(f"some persons can't be recognised: {each}" for each in (gap, known_gap) if each)
-    unknown = known_gap or ("" if ledger.knows(runs, digest) else UNKNOWN_ROWS)
+    unknown = known_gap or ("" if ledger.knows(runs, there) else UNKNOWN_ROWS)
     return PriorRelease(rows, n_rows, digest, notes, known, unknown)
+
+
+def _find_rows(target: Target, digest: Digest) -> Rows:
+    """The rows of the target. digest: Theirs, by the order of its columns."""
+    table = target.published()
+    return Rows(table.columns, digest, partial(digest_table, table))
 
 
 def _require_none_waiting(spark: SparkSession, config: Config, target: Target) -> None:
@@ -215,7 +236,7 @@ def _read_target(partition_by: tuple[str, ...], target: Target, schema: Schema) 
     columns, or its files are not laid out by `partition_by`."""
     table = target.published()
     columns = [*_mismatches(table.schema, schema)]
-    problems = sorted([*columns, *_other_trees(target, schema)])
+    problems = sorted([*columns, *_narrow(table.schema, schema), *_other_trees(target, schema)])
     by = target.partitioned_by()
     if by != list(partition_by):
         shown = ", ".join(by) or "no column"
@@ -237,18 +258,35 @@ def _columns(schema: Schema) -> StructType:
     return StructType(found)
 
 
+def _types(columns: StructType) -> dict[str, str]:
+    return {field.name: field.dataType.simpleString() for field in columns}
+
+
 def _mismatches(table: StructType, schema: Schema) -> Iterator[str]:
-    there, ours = (
-        {field.name: field.dataType.simpleString() for field in columns}
-        for columns in (table, _columns(schema))
-    )
+    there, ours = _types(table), _types(_columns(schema))
     for name in sorted({*there} | {*ours}):
         if name not in there:
             yield f"it lacks column {name}"
         elif name not in ours:
             yield f"the batch has no column {name}"
-        elif there[name] != ours[name]:
+        elif there[name] != ours[name] and not _is_widened(there[name], ours[name]):
             yield f"column {name} is {there[name]} in the table, and {ours[name]} in the batch"
+
+
+def _narrow(table: StructType, schema: Schema) -> Iterator[str]:
+    """Columns of whole numbers that are wider in the table: no table can undo that."""
+    there, ours = _types(table), _types(_columns(schema))
+    for name in sorted({*there} & {*ours}):
+        if _is_widened(there[name], ours[name]):
+            yield (
+                f"column {name} is {there[name]} in the table, and {ours[name]} in the batch: set "
+                f"attributes.{name}.type to {there[name]}"
+            )
+
+
+def _is_widened(there: str, ours: str) -> bool:
+    wide = ("tinyint", "smallint", "int", "bigint")
+    return {there, ours} <= {*wide} and wide.index(there) > wide.index(ours)
 
 
 def _other_trees(target: Target, schema: Schema) -> Iterator[str]:
@@ -267,13 +305,13 @@ def _other_trees(target: Target, schema: Schema) -> Iterator[str]:
 
 
 def _require_counted(
-    models: Iterable[PrivacyModel], target: Target, ledger: Ledger, digest: Digest
+    models: Iterable[PrivacyModel], target: Target, ledger: Ledger, there: Rows
 ) -> None:
     """Raises ConfigError unless the ledger proves that the published rows hold these models, with
     persons counted."""
     audits = [registry.build("audit", registry.spec(model)) for model in models]
     counting = [model.label for model in audits]
-    if not ledger.proves(target.runs(), digest, counting):
+    if not ledger.proves(target.runs(), there, counting):
         raise ConfigError(
             [
                 Problem(
@@ -333,7 +371,7 @@ def _require_others(target: Target, source: Source, ledger: Ledger | None) -> No
     if ledger is None:
         reason = "without a ledger it is unknown who is in it"
     else:
-        there = digest_table(target.published())
+        there = _find_rows(target, digest_table(target.published()))
         reason = ledger.gap(target.runs(), there, source.schema) or ""
         # It was accepted of the batches of that table, not of another in its place.
         reason = reason or ledger.known_gap(target.runs(), there) or ""

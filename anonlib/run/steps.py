@@ -281,6 +281,7 @@ class Run:
             self.run_id,
             source,
             self.prior.digest + digest_of_rows,
+            tuple(names.values()),
             release.table_report,
             gap=self.prior.gap,
             is_whole=outcome.digest.n_rows == scan.n_rows,

@@ -14,7 +14,7 @@ from anonlib.config.keys import derive_key_check
 from anonlib.errors import ConfigError, InputError, StorageError
 from anonlib.local.table_digest import Digest
 from anonlib.run import ledger as module
-from anonlib.run.ledger import FOLDED, Entry, Ledger
+from anonlib.run.ledger import FOLDED, Entry, Ledger, Rows
 from anonlib.table.columns import key_values
 from anonlib.table.schema import Column, Role, Schema, is_atomic
 from tests.stores import Far
@@ -32,6 +32,15 @@ SCHEMA = Schema(
 )
 ONE = Entry("one", "table", derive_key_check(KEY), (("name", "string"),), None, (), "none", 3)
 TWO = replace(ONE, run_id="two", digest=NOW, verdicts=("k", "l"), insensitive="checked")
+
+
+def rows(digest: Digest, *other: Digest) -> Rows:
+    """A table with the columns a and b. other: Its digest by b and a, which is taken once."""
+    left = iter(other)
+    return Rows(["a", "b"], digest, lambda places: next(left) if places == [1, 0] else Digest())
+
+
+THERE = rows(NOW)
 
 
 @pytest.fixture
@@ -92,7 +101,7 @@ def test_persons_that_may_not_be_recognised(
     store: Far, entries: list[Entry], why: str | None
 ) -> None:
     put(store, *entries)
-    found = ledger().gap(RUNS, NOW, SCHEMA)
+    found = ledger().gap(RUNS, THERE, SCHEMA)
     assert (found or "").startswith(why or "")
     assert (found is None) == (why is None)
 
@@ -139,9 +148,9 @@ def test_what_an_entry_proves(
 ) -> None:
     """Insensitive columns that must not be rare now were checked then, each of them."""
     put(store, ONE, entry)
-    assert ledger(insensitive=("note",)).proves(RUNS, NOW, verdicts) is proof
-    assert ledger().proves(RUNS, NOW, verdicts) is acknowledged
-    assert ledger().knows(RUNS, NOW) is (entry.digest == NOW)
+    assert ledger(insensitive=("note",)).proves(RUNS, THERE, verdicts) is proof
+    assert ledger().proves(RUNS, THERE, verdicts) is acknowledged
+    assert ledger().knows(RUNS, THERE) is (entry.digest == NOW)
 
 
 def test_a_gap_that_a_run_accepted(store: Far) -> None:
@@ -149,21 +158,41 @@ def test_a_gap_that_a_run_accepted(store: Far) -> None:
     rows. Entries of earlier versions have none."""
     put(store, ONE, replace(TWO, gap="rows of others"))
     made = ledger()
-    assert made.gap(RUNS, NOW, SCHEMA) is None
-    assert made.known_gap(RUNS, NOW) == "rows of others"
-    assert made.known_gap(RUNS, Digest(1)) is None
+    assert made.gap(RUNS, THERE, SCHEMA) is None
+    assert made.known_gap(RUNS, THERE) == "rows of others"
+    assert made.known_gap(RUNS, rows(Digest(1))) is None
     put(store, replace(ONE, digest=NOW))
-    assert ledger().known_gap(RUNS, NOW) is None
+    assert ledger().known_gap(RUNS, THERE) is None
     text = json.dumps({name: each for name, each in asdict(TWO).items() if name != "gap"})
     store.files[f"{Far.root}/run-two/entry.json"] = text
     assert ledger().entries(["two"]) == [TWO]
+
+
+def test_rows_in_another_order_of_columns(store: Far) -> None:
+    """The values of each name count, and no pass is made where the number of rows differs."""
+    put(store, ONE, replace(TWO, columns=("b", "a")))
+    assert ledger().knows(RUNS, rows(Digest(9, 1), NOW))
+    assert not ledger().knows(RUNS, rows(NOW, Digest(9, 1)))
+    again = rows(Digest(9, 1), NOW)
+    assert ledger().proves(RUNS, again, ["k"]) is ledger().knows(RUNS, again) is True
+    assert not ledger().knows(RUNS, rows(Digest(8, 1)))
+    put(store, replace(TWO, columns=("a", "c")))
+    assert not ledger().knows(RUNS, rows(NOW))
+
+
+def test_whole_numbers_that_identify_persons_are_of_one_type(store: Far) -> None:
+    """Their tokens are the same."""
+    put(store, replace(ONE, persons=(("born", "int32"),)))
+    assert ledger(person="born").doubt(["one"], SCHEMA) is None
+    put(store, replace(ONE, persons=(("born", "float"),)))
+    assert "of other types" in (ledger(person="born").doubt(["one"], SCHEMA) or "")
 
 
 def test_an_id_of_another_tables_run(store: Far) -> None:
     put(store, replace(ONE, table="another"))
     source: Any = SimpleNamespace(schema=SCHEMA)
     with pytest.raises(ConfigError, match="run one of another table is in this ledger"):
-        ledger().write("one", source, NOW, (), "none", gap="", is_whole=True)
+        ledger().write("one", source, NOW, (), (), "none", gap="", is_whole=True)
 
 
 # --- tokens
@@ -390,8 +419,9 @@ def test_a_written_entry(
         )
     )
     source: Any = SimpleNamespace(schema=SCHEMA)
-    made.write("one", source, NOW, ["k"], "none", gap="why", is_whole=is_whole)
+    made.write("one", source, NOW, ("b", "a"), ["k"], "none", gap="why", is_whole=is_whole)
     begun = replace(ONE, digest=NOW, verdicts=("k",), n_tokens=None, gap="why", is_whole=is_whole)
+    begun = replace(begun, columns=("b", "a"))
     assert seen == [Far.root, (Far.root, begun, ["entry.json"])]
     assert made._read("one") == replace(begun, n_tokens=4, unnamed=nobody == 1)
     assert tokens.paths == [f"{Far.root}/run-one/tokens"] * 2

@@ -9,13 +9,14 @@ from typing import Any, ClassVar, cast
 import numpy as np
 import pyarrow as pa
 import pytest
-from pyspark.sql.types import IntegerType, LongType, StringType, StructField, StructType
+from pyspark.sql.types import IntegerType, LongType, ShortType, StringType, StructField, StructType
 
 from anonlib.config.model import Config
 from anonlib.config.reading import parse
 from anonlib.errors import AuditError, ConfigError, InputError
 from anonlib.local.table_digest import Digest
 from anonlib.run import past as module
+from anonlib.run.ledger import Rows
 from anonlib.run.past import (
     Past,
     PriorRelease,
@@ -85,13 +86,15 @@ def test_what_a_run_notes_before_its_commit_and_removes_after_it() -> None:
     anything: Any = (ledger, backlog, waiting)
     past = Past(*anything)
     assert past.waiting_rows() == ["rows"]  # whatever the backlog has
-    past.before_commit("two", source, Digest(1), report, gap="", is_whole=True)
+    past.before_commit("two", source, Digest(1), ("b", "a"), report, gap="", is_whole=True)
     past.after_commit(target)
-    assert ledger.asked == [("write", "two", "source", Digest(1), ["k"], "checked", "", True)]
+    assert ledger.asked == [
+        ("write", "two", "source", Digest(1), ("b", "a"), ["k"], "checked", "", True)
+    ]
     taken, settled = ("take", "two", waiting), ("settle", {"one", "two"})
     assert backlog.asked == [("rows", waiting), taken, settled]
     none = Past(None, None, ())
-    none.before_commit("two", source, Digest(1), report, gap="", is_whole=True)
+    none.before_commit("two", source, Digest(1), ("b", "a"), report, gap="", is_whole=True)
     none.after_commit(target)
     assert none.waiting_rows() == {}
     none.require_new_rows(source, True)
@@ -209,6 +212,12 @@ class Table:
         self.constraints = columns
 
 
+def are_now(rows: Rows) -> bool:
+    """Whether these are the rows of Table."""
+    entry: Any = SimpleNamespace(digest=NOW, columns=("town", "age"))
+    return rows.are_of(entry)
+
+
 class Ledger:
     """What a ledger knows of a table. returning: How many persons come again, and whether rows
     name nobody."""
@@ -234,12 +243,14 @@ class Ledger:
     def all_released(self, runs: frozenset[str]) -> bool:
         return self._whole
 
-    def gap(self, runs: frozenset[str], digest: Digest, schema: Schema) -> str | None:
-        assert (runs, digest, schema) == ({"one"}, NOW, SCHEMA)
+    def gap(self, runs: frozenset[str], rows: Rows, schema: Schema) -> str | None:
+        assert (runs, schema) == ({"one"}, SCHEMA)
+        assert are_now(rows)
         return self._gap
 
-    def known_gap(self, runs: frozenset[str], digest: Digest) -> str | None:
-        assert (runs, digest) == ({"one"}, NOW)
+    def known_gap(self, runs: frozenset[str], rows: Rows) -> str | None:
+        assert runs == {"one"}
+        assert are_now(rows)
         return self._known_gap
 
     def entries(self, runs: frozenset[str]) -> list[str]:
@@ -255,11 +266,12 @@ class Ledger:
     def returning(self, source: Any, runs: frozenset[str]) -> Any:
         return self._returning
 
-    def proves(self, runs: frozenset[str], digest: Digest, verdicts: list[str]) -> bool:
-        assert (digest, verdicts) == (NOW, ["k_anonymity k=2"])
+    def proves(self, runs: frozenset[str], rows: Rows, verdicts: list[str]) -> bool:
+        assert verdicts == ["k_anonymity k=2"]
+        assert are_now(rows)
         return self._proves
 
-    def knows(self, runs: frozenset[str], digest: Digest) -> bool:
+    def knows(self, runs: frozenset[str], rows: Rows) -> bool:
         return self._knows
 
     def list_runs(self) -> frozenset[str]:
@@ -477,8 +489,17 @@ def test_with_a_unit_persons_were_counted(kept: list[str]) -> None:
             "the batch has no column x",
         ),
         (
+            Table(schema=StructType([TOWN, StructField("age", StringType())])),
+            "column age is string in the table, and int in the batch",
+        ),
+        (
+            Table(schema=StructType([TOWN, StructField("age", ShortType())])),
+            "column age is smallint in the table, and int in the batch",
+        ),
+        (
             Table(schema=StructType([TOWN, StructField("age", LongType())])),
-            "column age is bigint in the table, and int in the batch",
+            # No table can undo that.
+            "column age is bigint in the table, and int in the batch: set attributes.age.type to b",
         ),
         (Table(by=["town"]), "its files are laid out by town; set release.partition_by to that"),
     ],
@@ -486,10 +507,11 @@ def test_with_a_unit_persons_were_counted(kept: list[str]) -> None:
 def test_tables_that_the_batch_does_not_fit(kept: list[str], table: Any, said: str) -> None:
     with pytest.raises(InputError) as caught:
         look(table)
-    other = "column" in said and "laid out" not in said
+    other = "column" in said and "laid out" not in said and "attributes" not in said
     end = "altered after its release, undo that, or publish all rows anew (`mode: overwrite`)"
     text = f"release.path: nothing can be appended to out: {said}"
-    assert str(caught.value) == text + (f"; if the table was {end}" if other else "")
+    text += f"; if the table was {end}" if other else "igint" * ("attributes" in said)
+    assert str(caught.value) == text
 
 
 def test_files_of_another_layout_or_publisher(kept: list[str]) -> None:
@@ -506,6 +528,13 @@ def test_files_of_another_layout_or_publisher(kept: list[str]) -> None:
     assert look(table).n_rows == 2
 
 
-def test_a_digest_is_of_values_by_the_order_of_columns(kept: list[str]) -> None:
+def test_a_digest_is_of_values_by_the_order_of_columns(
+    kept: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     table: Any = Table().published()
     assert digest_table(table) == NOW
+    other = Digest(2, 5, 6)
+    monkeypatch.setattr(digests, "digest", lambda table: other if table.columns[0] == "c1" else 0)
+    rows = module._find_rows(cast(Any, Table()), NOW)
+    entry: Any = SimpleNamespace(digest=other, columns=("age", "town"))
+    assert rows.are_of(entry)
