@@ -82,6 +82,9 @@ PLAIN = frozenset(
 )
 #: Features of a table of which the same holds.
 FEATURES = frozenset({"appendOnly", "invariants", "deletionVectors", "vacuumProtocolCheck"})
+#: Domains of Delta's metadata that say nothing of rows or columns: which numbers rows have, and by
+#: which columns files are clustered.
+DOMAINS = frozenset({"delta.rowTracking", "delta.clustering"})
 #: Files that are moved at the same time; a store in a network copies each.
 N_MOVES = 8
 CHANGED = "the target changed while the release was made; run it again"
@@ -342,7 +345,8 @@ class Target:
         if found is None:
             return False
         files = [(kind, each) for kind, each in found if kind in ("add", "remove")]
-        others = {kind for kind, _ in found} - {"add", "remove", "commitInfo"}
+        told = {"add", "remove", "commitInfo"}
+        others = {kind for kind, each in found if kind not in told and not _is_aside(kind, each)}
         if not files and others == {"metaData"}:
             return _is_of_purge(dict(found).get("commitInfo", {}), self.runs())
         if others or any(each["dataChange"] is not False for _, each in files):
@@ -606,6 +610,11 @@ def _describe(version: int, mode: str | None, metadata: str) -> Commit | None:
     # As it is written beside the table.
     text = json.dumps(found, indent=2, ensure_ascii=False)
     return Commit(version, found["run_id"], mode, text, purge_of)
+
+
+def _is_aside(kind: str, action: Mapping[str, Any]) -> bool:
+    """Whether an action of a commit says nothing of rows or columns."""
+    return kind == "domainMetadata" and action.get("domain") in DOMAINS
 
 
 def _is_of_purge(info: Mapping[str, Any], runs: Collection[str]) -> bool:

@@ -269,6 +269,11 @@ LAID_OUT = [INFO, {"add": NEW}, {"remove": OLD}]
         ([{"remove": {**OLD, "dataChange": True}}, *LAID_OUT], False),
         ([{"metaData": {"dataChange": False}}], False),
         ([INFO, {"txn": {}}], False),
+        # As OPTIMIZE leaves it with row tracking, and with other columns to cluster by.
+        ([*LAID_OUT, {"domainMetadata": {"domain": "delta.rowTracking"}}], True),
+        ([INFO, {"domainMetadata": {"domain": "delta.clustering"}}], True),
+        ([*LAID_OUT, {"domainMetadata": {"domain": "mine"}}], False),
+        ([*LAID_OUT, {"domainMetadata": {}}], False),
         (None, False),
     ],
 )
