@@ -178,6 +178,7 @@ def look_back(
     promise = make_promise(config, source.schema)
     records = Storage(source.raw.sparkSession, config.record_path)
     if mode == "overwrite":
+        target.require_names(_columns(source.schema))
         target.require_constraints(_columns(source.schema))
         if not config.release.acknowledge_overwrite:
             _require_others(target, source, ledger)

@@ -43,9 +43,11 @@ from anonlib.spark.delta_log import (
     is_append_only,
     list_applications,
     list_data_files,
+    list_identity_columns,
     read_constraints,
     read_metadata,
     read_partitioning,
+    read_property,
     read_snapshot,
     write_checkpoint,
     write_operation,
@@ -69,6 +71,7 @@ FORGETTING = "delta.setTransactionRetentionDuration"
 RETENTION = "delta.deletedFileRetentionDuration"
 #: The key that marks the commits of a purge in their metadata, with the version that it keeps.
 PURGE_OF = "purge_of"
+MAPPING = "delta.columnMapping.mode"
 #: Properties of a table that ask nothing of those who add files to it.
 PLAIN = frozenset(
     f"delta.{name}"
@@ -548,6 +551,25 @@ class Target:
                     "it names a column that this lacks, or has with another type; drop it (ALTER "
                     f"TABLE ... DROP CONSTRAINT {name}), or release to another table"
                 ) from None
+
+    def require_names(self, columns: StructType) -> None:
+        """Raises InputError if Delta can't put columns of these names in place of the table's."""
+        if name_mapping(columns) and read_property(self._snapshot, MAPPING) in ("", "none"):
+            raise InputError(
+                "release.path: the release has columns with names that Delta takes by column "
+                f"mapping only, and the table at {self.path} has none: give it that (ALTER TABLE "
+                f"... SET TBLPROPERTIES ('{MAPPING}' = 'name')), rename them in the source, or "
+                "release to another table"
+            )
+        made = list_identity_columns(read_metadata(self._spark, self._snapshot).schema)
+        ours = {name.casefold() for name in columns.names}
+        for name in made:
+            if name.casefold() in ours:
+                raise InputError(
+                    f"release.path: the table at {self.path} makes the values of column {name} "
+                    "itself (GENERATED ALWAYS AS IDENTITY), and takes none; rename the column of "
+                    "the source, or release to another table"
+                )
 
     def _operation(self, text: str) -> Any:
         by = self._release.partition_by

@@ -73,10 +73,24 @@ def has_property(snapshot: Any, name: str) -> bool:
     return bool(snapshot.metadata().configuration().contains(name))
 
 
+def read_property(snapshot: Any, name: str) -> str:
+    """A property of the table of a snapshot, in lower case; empty if it is not set."""
+    found = snapshot.metadata().configuration().get(name)
+    return str(found.get()).lower() if found.isDefined() else ""
+
+
 def is_append_only(snapshot: Any) -> bool:
     """Whether Delta refuses commits that remove rows of the table of a snapshot."""
-    found = snapshot.metadata().configuration().get("delta.appendOnly")
-    return bool(found.isDefined()) and str(found.get()).lower() == "true"
+    return read_property(snapshot, "delta.appendOnly") == "true"
+
+
+def list_identity_columns(columns: StructType) -> list[str]:
+    """Those of a table's columns whose values Delta makes, and takes from nobody."""
+    return [
+        field.name
+        for field in columns
+        if field.metadata.get("delta.identity.allowExplicitInsert") is False
+    ]
 
 
 def read_partitioning(log: Any) -> list[str]:

@@ -192,6 +192,7 @@ class Table:
         self.committed = frozenset({"one"})
         self.log = [SimpleNamespace()]
         self.constraints: StructType | None = None
+        self.asked_names: StructType | None = None
 
     def runs(self) -> frozenset[str]:
         return self.committed
@@ -207,6 +208,9 @@ class Table:
 
     def newest_manifest(self) -> str:
         return "{}"
+
+    def require_names(self, columns: StructType) -> None:
+        self.asked_names = columns
 
     def require_constraints(self, columns: StructType) -> None:
         self.constraints = columns
@@ -356,7 +360,7 @@ def test_a_table_that_is_replaced(kept: list[str]) -> None:
         assert (prior.rows, prior.notes) == (None, ("it is weaker",))
     table = Table(0)
     assert look(table, Ledger(), "overwrite").notes == ("it is weaker",)
-    assert table.constraints == StructType([AGE, TOWN])
+    assert table.constraints == table.asked_names == StructType([AGE, TOWN])
     assert kept == []
 
 

@@ -10,6 +10,7 @@ from unittest.mock import Mock
 
 import pyarrow as pa
 import pytest
+from pyspark.sql.types import LongType, StructField, StructType
 
 from anonlib.config.model import ReleaseSection
 from anonlib.errors import BusyError, InputError, StorageError
@@ -144,6 +145,42 @@ def test_a_table_that_only_grows(store: Store, log: Log) -> None:
         made = target(log, Snapshot(3, append_only=value), mode=mode)
         with nullcontext() if is_free else pytest.raises(InputError, match="unset it"):
             made.check_free()
+
+
+@pytest.mark.parametrize(
+    ("names", "mapping", "said"),
+    [
+        (["a"], None, ""),
+        (["a b"], None, "columns with names that Delta takes by column mapping only"),
+        (["a b"], "none", "SET TBLPROPERTIES .'delta.columnMapping.mode' = 'name'"),
+        (["a b"], "Name", ""),
+        (["a", "Id"], None, "makes the values of column iD itself"),
+        (["a", "by default"], "id", ""),
+    ],
+)
+def test_names_that_delta_can_not_put_in_place_of_others(
+    store: Store,
+    log: Log,
+    monkeypatch: pytest.MonkeyPatch,
+    names: list[str],
+    mapping: str | None,
+    said: str,
+) -> None:
+    """Told before the work, not by Delta at its end."""
+    snapshot, explicit = Snapshot(3), "delta.identity.allowExplicitInsert"
+    option = SimpleNamespace(isDefined=lambda: mapping is not None, get=lambda: mapping)
+    snapshot._get = {"delta.columnMapping.mode": option}.__getitem__
+    there = [
+        StructField("iD", LongType(), metadata={explicit: False}),
+        StructField("by default", LongType(), metadata={explicit: True}),
+        StructField("a", LongType()),
+    ]
+    metadata = delta_log.TableMetadata(StructType(there), frozenset(), frozenset())
+    monkeypatch.setattr(publish, "read_metadata", lambda *_: metadata)
+    made = target(log, snapshot, mode="overwrite")
+    columns = StructType([StructField(name, LongType()) for name in names])
+    with pytest.raises(InputError, match=said) if said else nullcontext():
+        made.require_names(columns)
 
 
 def test_runs(store: Store, log: Log) -> None:
