@@ -129,7 +129,7 @@ def _digest() -> str:
     return hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:16]
 
 
-@njit
+@njit_in_place
 def select(key: Floats, item: Ints, start: int, stop: int, middle: int) -> None:
     """Reorders start..stop so that no key before `middle` is above one from there on."""
     while stop - start > 1:
@@ -153,7 +153,7 @@ def select(key: Floats, item: Ints, start: int, stop: int, middle: int) -> None:
             return
 
 
-@njit
+@njit_in_place
 def sort(key: Floats, item: Ints, n: int) -> None:
     """Sorts the first n by key. Cost O(n log n)."""
     run = 1

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from anonlib.arrays import Floats, Ints
-from anonlib.compiled import njit, select
+from anonlib.compiled import njit, njit_in_place, select
 
 #: The most points of a leaf.
 SIZE = 48
@@ -120,7 +120,7 @@ def _order(leaves: KdLeaves, item: Ints, n: int) -> None:
         depth += 2
 
 
-@njit
+@njit_in_place
 def _widest(leaves: KdLeaves, item: Ints) -> int:
     """The column with the widest range in a few of these points; at most 1 for a nominal one."""
     step = 1 + len(item) // (2 * SIZE)
@@ -136,7 +136,7 @@ def _widest(leaves: KdLeaves, item: Ints) -> int:
     return best
 
 
-@njit
+@njit_in_place
 def _describe(leaves: KdLeaves, leaf: int) -> None:
     """Writes the tile, the box and the norm of a leaf."""
     d = leaves.value.shape[1]
@@ -161,7 +161,7 @@ def _describe(leaves: KdLeaves, leaf: int) -> None:
         leaves.norm[leaf] = max(leaves.norm[leaf], norm)
 
 
-@njit
+@njit_in_place
 def remove(leaves: KdLeaves, item: int) -> None:
     """Removes a point from its leaf. The bounds stay: they hold for the remaining points."""
     leaf = leaves.home[item]

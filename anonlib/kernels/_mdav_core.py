@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from anonlib.arrays import Floats, Ints
-from anonlib.compiled import njit, select, sort
+from anonlib.compiled import njit, njit_in_place, select, sort
 from anonlib.kernels._kd_tree import KdLeaves, fill_leaves, make_leaves, remove
 from anonlib.kernels._search import MARGIN, Nearest, find_farthest, find_nearest, make_nearest
 
@@ -162,7 +162,7 @@ def _make_ranking(rest: TupleRest) -> Ranking:
     )
 
 
-@njit
+@njit_in_place
 def _make_cell(
     leaves: KdLeaves,
     rest: TupleRest,
@@ -188,7 +188,7 @@ def _make_cell(
             remove(leaves, i)
 
 
-@njit
+@njit_in_place
 def _take(value: Floats, i: int, rows: int, rest: TupleRest) -> None:
     """Removes rows of tuple i from the rest."""
     rest.weight[i] -= rows
@@ -202,7 +202,7 @@ def _take(value: Floats, i: int, rows: int, rest: TupleRest) -> None:
         rest.tally[c] -= rows
 
 
-@njit
+@njit_in_place
 def _center(rest: TupleRest) -> None:
     """Computes the centroid of the rest."""
     n = rest.rows[0]
@@ -214,7 +214,7 @@ def _center(rest: TupleRest) -> None:
         rest.spread[h] = 0.5 * (1.0 + rest.squares[h] / (n * n))
 
 
-@njit
+@njit_in_place
 def _outermost(value: Floats, rest: TupleRest, ranking: Ranking) -> int:
     """The tuple farthest from the centroid of the rest; of several, the lowest.
 
@@ -233,7 +233,7 @@ def _outermost(value: Floats, rest: TupleRest, ranking: Ranking) -> int:
     return result
 
 
-@njit
+@njit_in_place
 def _search(value: Floats, rest: TupleRest, ranking: Ranking) -> tuple[int, bool]:
     """The farthest tuple in the ranking, and whether no tuple outside it can be as far."""
     item, distance, weight = ranking.item, ranking.distance, rest.weight
@@ -255,7 +255,7 @@ def _search(value: Floats, rest: TupleRest, ranking: Ranking) -> tuple[int, bool
     return result, ranking.span[END] == ranking.span[N_LEFT]
 
 
-@njit
+@njit_in_place
 def _shift_of(rest: TupleRest, ranking: Ranking) -> float:
     """The distance between the centroid of the rest and that of the ranking."""
     result = 0.0
@@ -274,7 +274,7 @@ def _shift_of(rest: TupleRest, ranking: Ranking) -> float:
     return float(np.sqrt(result + 0.5 * (a + b + c + d)))
 
 
-@njit
+@njit_in_place
 def _rank(value: Floats, rest: TupleRest, ranking: Ranking, part: int) -> None:
     """Ranks the farthest 1/part of the remaining tuples (at least 64), for the present centroid."""
     item, distance, weight = ranking.item, ranking.distance, rest.weight
@@ -298,7 +298,7 @@ def _rank(value: Floats, rest: TupleRest, ranking: Ranking, part: int) -> None:
     ranking.n_looks[0] = 0
 
 
-@njit
+@njit_in_place
 def _from_centroid(
     value: Floats, i: int, mean: Floats, spread: Floats, share: Floats, start: Ints
 ) -> float:

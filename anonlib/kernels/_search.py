@@ -18,14 +18,14 @@ from typing import NamedTuple
 import numpy as np
 
 from anonlib.arrays import Floats, Ints
-from anonlib.compiled import njit
+from anonlib.compiled import njit, njit_in_place
 from anonlib.kernels._kd_tree import KdLeaves
 
 #: The relative margin of upper bounds: far above rounding errors, far below relevant differences.
 MARGIN = 1e-9
 
 
-@njit
+@njit_in_place
 def _bound_below(leaves: KdLeaves, point: Floats) -> None:
     """Sets `near`: the squared distances from `point` to the boxes of the leaves."""
     n_leaves = leaves.n_leaves[0]
@@ -44,7 +44,7 @@ def _bound_below(leaves: KdLeaves, point: Floats) -> None:
             near[i] += 1.0 if x < low[i] or x > high[i] or codes[i] & bit == 0 else 0.0
 
 
-@njit
+@njit_in_place
 def _bound_above(leaves: KdLeaves, point: Floats) -> None:
     """Sets `far`: the upper bounds of the squared distances from `point` to the points of leaves.
 
@@ -70,7 +70,7 @@ def _bound_above(leaves: KdLeaves, point: Floats) -> None:
             far[i] += 0.0 if x == low[i] and x == high[i] else 1.0
 
 
-@njit
+@njit_in_place
 def measure_leaf(
     tile: Floats, leaf: int, size: int, point: Floats, p: int, distance: Floats
 ) -> None:
@@ -88,7 +88,7 @@ def measure_leaf(
             distance[i] += 1.0 if tile[leaf, j, i] != x else 0.0
 
 
-@njit
+@njit_in_place
 def find_farthest(leaves: KdLeaves, point: Floats) -> int:
     """Returns the point farthest from `point`; of several, the lowest."""
     _bound_above(leaves, point)
@@ -133,7 +133,7 @@ def make_nearest(k: int) -> Nearest:
     return Nearest(np.empty(k + 1), np.empty(k + 1, np.int64), one, one.copy())
 
 
-@njit
+@njit_in_place
 def find_nearest(leaves: KdLeaves, center: int, k: int, weight: Ints, heap: Nearest) -> None:
     """Fills the heap with the points nearest to point `center`, itself included.
 
@@ -161,7 +161,7 @@ def find_nearest(leaves: KdLeaves, center: int, k: int, weight: Ints, heap: Near
                         limit = offer(heap, distance[i], item[leaf, i], k, weight)
 
 
-@njit
+@njit_in_place
 def _around(leaves: KdLeaves, home: int, k: int) -> int:
     """Lists in `order` leaves around `home` until they have k points together, or all are listed.
 
@@ -182,7 +182,7 @@ def _around(leaves: KdLeaves, home: int, k: int) -> int:
     return high - low + 1
 
 
-@njit
+@njit_in_place
 def _between(near: Floats, n_leaves: int, above: float, within: float, order: Ints) -> int:
     """Lists in `order` the leaves with above < near <= within. Returns their number."""
     n = 0
@@ -192,7 +192,7 @@ def _between(near: Floats, n_leaves: int, above: float, within: float, order: In
     return n
 
 
-@njit
+@njit_in_place
 def offer(heap: Nearest, distance: float, item: int, k: int, weight: Ints) -> float:
     """Adds a point to the heap, and removes points that are no longer needed.
 
@@ -213,7 +213,7 @@ def offer(heap: Nearest, distance: float, item: int, k: int, weight: Ints) -> fl
     return heap.distance[0] if heap.weight[0] >= k else np.inf
 
 
-@njit
+@njit_in_place
 def _pop(heap: Nearest, weight: Ints) -> None:
     """Removes the top."""
     heap.weight[0] -= weight[heap.item[0]]
@@ -234,7 +234,7 @@ def _pop(heap: Nearest, weight: Ints) -> None:
     heap.distance[i], heap.item[i] = distance, item
 
 
-@njit
+@njit_in_place
 def _less(distance: float, item: int, other_distance: float, other_item: int) -> bool:
     """Whether the first point is nearer than the second."""
     return distance < other_distance or (distance == other_distance and item < other_item)

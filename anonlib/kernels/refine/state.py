@@ -243,7 +243,7 @@ def next_steps(
         n, m = rows[a], rows[b]
         between, both = _between(mean, a, b), 1.0 / n + 1.0 / m
         least = _least(between, radius[a], radius[b], blur)
-        swaps = _most(between, radius[a], radius[b], both, nominal.shape[1] > 0) > least
+        swaps = _most(between, radius[a], radius[b], both) > least
         if not swaps and n == k and m == k:
             continue
         most = _lean(numeric, mean, after, own, lean, first[a], b, both)
@@ -300,17 +300,16 @@ def _least(between: float, radius: float, other: float, blur: float) -> float:
 
 
 @njit_in_place
-def _most(between: float, radius: float, other: float, both: float, more: bool) -> float:
-    """An upper bound of the gain of a swap. Arguments as for `_least`; both: 1 / n + 1 / m; more:
-    whether the centroids may be farther apart, by nominal columns.
+def _most(between: float, radius: float, other: float, both: float) -> float:
+    """An upper bound of the gain of a swap, where it is above 0. Arguments as for `_least`; both:
+    1 / n + 1 / m.
 
     D is the distance between the centroids, z the vector from one row to the other, each seen from
     its own centroid. Then the gain is 2 (1 - both) D (z along D) + both z**2 - (2 - both) D**2. It
-    is greatest if both rows lie on the line of the centroids.
+    is greatest if both rows lie on the line of the centroids. If D is larger, by nominal columns,
+    gains above 0 end no later.
     """
     far, reach, along = np.sqrt(between), np.sqrt(radius) + np.sqrt(other), abs(1.0 - both)
-    if more and both < 2.0:
-        far = max(far, along * reach / (2.0 - both))
     return float(2.0 * along * far * reach + both * reach**2 - (2.0 - both) * far**2)
 
 
