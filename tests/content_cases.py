@@ -134,6 +134,12 @@ SHOWS: list[tuple[str, Any, dict[str, Any], str]] = [
         "it seems to have phone numbers",
     ),
     (
+        "reached by phone in groups alone",
+        lambda t: [f"0151/12345{i % 90:02}" for i in range(N)],
+        SENSITIVE,
+        "it seems to have phone numbers by their digits alone, and the release would",
+    ),
+    (
         "reached by mail or by phone",
         lambda t: [f"p{i}@web.de" if i % 2 else f"0151.12345{i % 40:02}" for i in range(N)],
         SENSITIVE,
@@ -227,6 +233,9 @@ HARMLESS: list[tuple[str, Any, dict[str, Any]]] = [
     ("two figures", lambda t: np.random.default_rng(0).integers(10, 100, N), SENSITIVE),
     ("amounts", lambda t: np.random.default_rng(0).integers(0, 300, N) * 10, SENSITIVE),
     ("numbers of parcels", lambda t: 44_051_400_000 + 7 * np.arange(N) % 210, SENSITIVE),
+    ("cost centres", lambda t: [f"0{4100 + i % 12}.120.33" for i in range(N)], SENSITIVE),
+    ("goods", lambda t: [f"201-407-26{i % 60:02}" for i in range(N)], SENSITIVE),
+    ("companies", lambda t: [552_100_000_000_11 + 7 * (i % 60) for i in range(N)], SENSITIVE),
     (
         "mail of two desks",
         lambda t: [f"ask {'ab'[i % 2]}@x.de" if i % 80 < 2 else f"r{i % 90}" for i in range(N)],

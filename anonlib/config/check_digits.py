@@ -93,8 +93,15 @@ _IBANS = {
     country: _form(rf"{country}\d\d(?:[ -]?[A-Z0-9]){{{int(length) - 4}}}", _is_iban)
     for country, length in _IBAN_LENGTHS
 }
-#: ISO/IEC 7812-1: 13 to 19 digits, in groups or not, of which the first tells the industry.
-_CARD = _form(r"[2-6](?:[ -]?\d){12,18}", passes_luhn)
+#: ISO/IEC 7812-1: 13 to 19 digits, in groups or not, of which the first tells the industry. Numbers
+#: of companies, devices and payments have the same check digit: cards begin as those of Visa,
+#: Mastercard, Maestro, UnionPay, American Express, Diners Club and JCB do, and have their lengths.
+_CARD = _form(
+    r"[2-6](?:[ -]?\d){12,18}",
+    passes_luhn,
+    r"4(?:\d{12}|\d{15}|\d{18})|(?:5[1-5]|2[2-7])\d{14}|(?:5[06-8]|6\d)\d{14,17}"
+    r"|3[47]\d{13}|(?:30[0-5]|3[689]\d)\d{11}|35(?:2[89]|[3-8]\d)\d{12}",
+)
 
 
 def _is_pesel(digits: str) -> bool:
@@ -182,6 +189,10 @@ def _is_austrian(digits: str) -> bool:
     return _weigh(digits, (3, 7, 9, 0, 5, 8, 4, 2, 1, 6)) % 11 == int(digits[3])
 
 
+def _is_nhs(digits: str) -> bool:
+    return _fits((10, 9, 8, 7, 6, 5, 4, 3, 2, 1), 11, digits)
+
+
 def _is_brazilian(digits: str) -> bool:
     """Each of the last two digits is 11 minus what the ones before it give, or 0."""
     if len(set(digits)) == 1:
@@ -218,10 +229,11 @@ _NATIONAL_NUMBERS = (
     _form(r"(?:\d{8}|[XYZ][ -]?\d{7})[ -]?[A-HJ-NP-TV-Z]", _is_dni),
     # Austria: Main Association of Social Security Institutions, insurance number
     _form(r"[1-9]\d{3}[ -]?\d{6}", _is_austrian, rf"\d{{4}}{_DD}(?:0[1-9]|1[0-5])\d\d"),
-    # United Kingdom: NHS Data Model and Dictionary, NHS number
-    _form(
-        r"\d{10}|\d{3}([ -])\d{3}\1\d{4}", partial(_fits, tuple(range(10, 0, -1)), 11), whole=True
-    ),
+    # United Kingdom: NHS Data Model and Dictionary, NHS number. ISBNs of ten digits have the same
+    # check digit: without groups, only numbers that England gives, and Scotland's, which begin with
+    # a day and a month, are of persons.
+    _form(r"\d{3}([ -])\d{3}\1\d{4}", _is_nhs, whole=True),
+    _form(r"\d{10}", _is_nhs, rf"[467]\d{{9}}|{_DD}{_MM}\d{{6}}", whole=True),
     # Sweden: Swedish Tax Agency, SKV 704
     _form(
         r"(?:19|20)?\d{6}[-+]?\d{4}",

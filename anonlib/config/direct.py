@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 
 from anonlib.config.addresses import find_street, is_address
 from anonlib.config.check_digits import find_numbers
-from anonlib.config.phones import is_phone
+from anonlib.config.phones import PHONE_WORDS, find_phone
 from anonlib.text import MISSING_TOKENS, NUMBER_TOKENS, TEXT_TOKENS
 
 #: The most distinct texts that are looked at in one go, and letters of each of them. Only short
@@ -82,27 +82,30 @@ _STRICT = (
 _WHOLE: dict[str, Callable[[str], bool]] = {
     **{kind: _matcher(shape) for kind, shape in _SHAPES.items()},
     "IP addresses": _is_ip,
-    "phone numbers": is_phone,
+    "phone numbers": lambda text: find_phone(text).is_one,
     "postal addresses": is_address,
     "names of persons": _is_name,
 }
 #: Texts that may stand for a missing value.
 _TOKENS = {*MISSING_TOKENS, *TEXT_TOKENS, *NUMBER_TOKENS}
+#: Phone numbers that only their digits tell: codes of goods, accounts and places have such groups.
+BARE_PHONES = "phone numbers by their digits alone"
 #: Kinds that other columns may look like: they need many different values, too.
-LOOSE_KINDS = ("postal addresses", "names of persons")
-#: Kinds of which a person has one for long, so that its rows can be found by it.
-PERSONAL_KINDS = (
+LOOSE_KINDS = ("postal addresses", "names of persons", BARE_PHONES)
+_MARKED_PERSONAL = (
     "e-mail addresses",
     "social security numbers",
     "IBANs",
     "national numbers of persons",
     "phone numbers",
 )
+#: Kinds of which a person has one for long, so that its rows can be found by it.
+PERSONAL_KINDS = (*_MARKED_PERSONAL, BARE_PHONES)
 #: By strict kind: the kind of texts of which some hold one.
 _HOLDERS = {kind: f"texts with {kind}" for kind in _STRICT}
-_WHOLE_DIRECT = (*PERSONAL_KINDS, "card numbers", "postal addresses")
+_WHOLE_DIRECT = (*_MARKED_PERSONAL, "card numbers", "postal addresses")
 #: Kinds that show who a person is: no release has them unasked.
-DIRECT_KINDS = (*_WHOLE_DIRECT, *_HOLDERS.values())
+DIRECT_KINDS = (*_WHOLE_DIRECT, BARE_PHONES, *_HOLDERS.values())
 #: By strict kind: how many different ones in a column's texts are a leak, although most texts have
 #: none. One or two may be those of a desk or a house, in many texts; the third is of somebody else.
 _LEAST_EXAMPLES = dict.fromkeys(_STRICT, 3)
@@ -127,6 +130,7 @@ _NAMES: dict[str, tuple[str, ...]] = {
     "card numbers": ("account number",),
     "IP addresses": ("ip",),
     "phone numbers": ("phone",),
+    BARE_PHONES: ("phone",),
     "postal addresses": ("address",),
     "names of persons": ("name",),
 }
@@ -146,7 +150,8 @@ class KindCounts:
         n_texts: All texts.
         n_direct: Those that show who a person is, of whatever kind.
         of_kind: By kind: its texts. Of a strict kind, those that hold one.
-        candidates: By strict kind: the texts that hold something of its form.
+        candidates: By strict kind: the texts that hold something of its form. Of `BARE_PHONES`: the
+            phone numbers that nothing but their digits tells; of `streets`: what may be one.
         examples: By strict kind, and for streets: the least hashes of different ones, as many as
             are enough to tell.
     """
@@ -214,6 +219,8 @@ def count_kinds(texts: Iterable[str]) -> KindCounts:
             examples.setdefault(kind, set()).add(each)
         kinds += {kind for kind, _ in passed}
         candidates.update({kind for kind, *_ in found})
+        if "phone numbers" in kinds and not find_phone(plain).is_marked:
+            candidates[BARE_PHONES] += 1
         street = "" if "postal addresses" in kinds else find_street(plain[:MOST_SHORT])
         if street:
             candidates["streets"] += 1
@@ -228,8 +235,18 @@ def _hash(text: str) -> int:
     return int.from_bytes(blake2b(text.encode(), digest_size=6).digest())
 
 
-def is_sure(kind: str, n_distinct: float, n_present: int, *, is_number: bool = False) -> bool:
-    """Whether a column is of the kind that its texts look like: few names may be those of towns."""
+def is_sure(
+    kind: str,
+    n_distinct: float,
+    n_present: int,
+    *,
+    words: Collection[str] = (),
+    is_number: bool = False,
+) -> bool:
+    """Whether a column is of the kind that its texts look like: few names may be those of towns,
+    and few numbers those of goods. words: Those of its name, as English has them."""
+    if kind == BARE_PHONES and not PHONE_WORDS.isdisjoint(words):
+        return True
     if is_number and kind == "phone numbers":
         return n_distinct >= LEAST_LOOSE and n_distinct > UNIQUE_SHARE * n_present
     if is_number:
@@ -254,17 +271,36 @@ def main_kind(counts: KindCounts, *, is_number: bool = False) -> str | None:
         return next(fitting, None)
     is_direct = counts.n_direct >= MIN_SHARE * n
     main = max(_WHOLE_DIRECT, key=lambda kind: of_kind[kind])
-    if is_direct and main not in LOOSE_KINDS:
+    # Of real ones, some have a mark.
+    n_bare = counts.candidates[BARE_PHONES]
+    n_phones = of_kind["phone numbers"]
+    are_bare = main == "phone numbers" and n_bare >= max(MIN_SHARE * n, MIN_NUMBERS * n_phones)
+    if is_direct and main not in LOOSE_KINDS and not are_bare:
         return main
     for kind, least in _LEAST_EXAMPLES.items():
         many = len(counts.examples.get(kind, ())) >= least
         if many and of_kind[kind] >= MIN_SHARE * counts.candidates[kind]:
             return _HOLDERS[kind]
+    if are_bare:
+        return BARE_PHONES
     n_streets = len(counts.examples.get("streets", ()))
     places = of_kind["postal addresses"] + counts.candidates["streets"]
     if is_direct or (n_streets >= _LEAST_STREETS and places >= MIN_SHARE * n):
         return "postal addresses"
     return next((kind for kind in _WHOLE if of_kind[kind] >= MIN_SHARE * n), None)
+
+
+def tell_signs(kind: str) -> str:
+    """By what a text is told to be of a kind of DIRECT_KINDS."""
+    plain = kind.removeprefix("texts with ")
+    signs = {
+        "phone numbers": "a country code, a label or brackets",
+        BARE_PHONES: "groups of digits as phones have, in many different numbers",
+        "postal addresses": "a word for a street and a number",
+        "e-mail addresses": "their form",
+        "social security numbers": "their form",
+    }
+    return signs.get(plain, "check digits")
 
 
 def merge_kinds(parts: Iterable[KindCounts]) -> KindCounts:

@@ -247,7 +247,12 @@ def _guess_persons(profile: TableProfile, guesses: Mapping[str, Guess], key: str
     identifiers = [c for c in profile.columns if guesses[c.name].role is Role.IDENTIFIER]
     numbered = sorted(identifiers, key=lambda c: not c.is_numbered)  # in the table's order
     repeated = [c for c in numbered if c.names_person and c.repeats]
-    unique = [c.name for c in numbered if c.unique]
+    unique = [
+        c.name for c in sorted(numbered, key=lambda c: not c.is_named_for_persons) if c.unique
+    ]
+    if any(c.is_named_for_persons and c.unique for c in numbered):
+        # What only looks like a person's, such as the number of a shop's phone, says less.
+        repeated = [c for c in repeated if c.is_named_for_persons]
     if repeated:
         finest = max(repeated, key=lambda c: c.n_distinct)  # the first of equal ones
         return Persons((finest.name,), None, "it repeats, so a person seems to have several rows")

@@ -150,7 +150,12 @@ class ColumnProfile:
     @property
     def names_person(self) -> bool:
         """Whether each of its values stands for a person, by its name or by what its texts are."""
-        return _is_person_number(self.words) or self.kind in PERSONAL_KINDS
+        return self.is_named_for_persons or _direct_kind(self) in PERSONAL_KINDS
+
+    @property
+    def is_named_for_persons(self) -> bool:
+        """Whether its name says that each of its values stands for a person."""
+        return _is_person_number(self.words)
 
     @property
     def is_numbered(self) -> bool:
@@ -227,8 +232,10 @@ def _direct_kind(column: ColumnProfile) -> str | None:
     """What the texts of the column are, if that is sure enough."""
     kind = column.kind
     is_number = column.is_number and column.parses_as is None
-    sure = kind and is_sure(kind, column.n_distinct, column.n_present, is_number=is_number)
-    return kind if sure else None
+    if kind is None:
+        return None
+    sizes = (column.n_distinct, column.n_present)
+    return kind if is_sure(kind, *sizes, words=column.words, is_number=is_number) else None
 
 
 def _idle(column: ColumnProfile) -> Guess | None:

@@ -1,9 +1,11 @@
 """Phone numbers: texts of digits, told by a label, a country code, or the groups of a country.
 
-Dates, times, spans of them, zip codes and codes of drugs can look like it, and are told apart.
+Dates, times, spans of them, zip codes and codes of drugs can look like it, and are told apart. So
+can codes of goods, accounts and places: what nothing but its digits tells is unmarked.
 """
 
 import re
+from typing import NamedTuple
 
 #: Words before a phone number.
 _LABEL = re.compile(
@@ -52,22 +54,43 @@ _OTHERS = re.compile(
 )
 
 
-def is_phone(text: str) -> bool:
-    """Whether a text is a phone number, with a label before it or without."""
+#: Words of names of columns that have them.
+PHONE_WORDS = frozenset({"phone", "telephone", "tel", "mobile", "fax"})
+
+
+class Phone(NamedTuple):
+    """What a text has of a phone number.
+
+    Attributes:
+        is_one: Whether it is one.
+        is_marked: Whether more than groups of digits tells it: a label, a country code after `+` or
+            `00`, an area in brackets, an extension.
+    """
+
+    is_one: bool
+    is_marked: bool = False
+
+
+def find_phone(text: str) -> Phone:
+    """Whether a text is a phone number, and whether something marks it."""
     plain = text.translate(_PLAIN)
     label = _LABEL.match(plain)
     number = plain[label.end() :] if label else plain
-    if (more := _EXTENSION.search(number)) and more.end() == len(number):
+    more = _EXTENSION.search(number)
+    if more and more.end() == len(number):
         number = number[: more.start()]
+    else:
+        more = None
     number = number.replace("(0)", "").strip()
     if not _MARKED.fullmatch(number):
-        return False
+        return Phone(False)
     digits = re.sub(r"[^+\d]", "", number)
     if _ABROAD.fullmatch(digits) or (label and 6 <= len(digits) <= 15):
-        return True
-    if number.isdigit() and _MOBILE.fullmatch(number):
-        return True
-    if _PAIRS.fullmatch(number):
-        return True
+        # After `00`, the code of a country and a number there have ten digits: of less, both may be
+        # zeros of a number of another kind.
+        return Phone(True, is_marked=not re.fullmatch(r"00\d{,9}", number))
+    if (number.isdigit() and _MOBILE.fullmatch(number)) or _PAIRS.fullmatch(number):
+        return Phone(True, is_marked=more is not None)
     fits = 9 <= len(digits) <= 12 and bool(_GROUPS.fullmatch(number))
-    return fits and not _OTHERS.search(number)
+    is_one = fits and not _OTHERS.search(number)
+    return Phone(is_one, is_marked=is_one and (more is not None or "(" in number))

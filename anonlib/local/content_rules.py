@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from anonlib.arrays import Floats, Ints
+from anonlib.config.column_names import name_words, translate_name
 from anonlib.config.direct import (
     DIRECT_KINDS,
     LEAST_NUMBER,
@@ -21,6 +22,7 @@ from anonlib.config.direct import (
     count_kinds,
     is_sure,
     main_kind,
+    tell_signs,
 )
 from anonlib.config.model import PrivacySection
 from anonlib.errors import Problem
@@ -294,7 +296,9 @@ def _find_kinds(
             continue
         texts = counter.list_texts(c) if is_text else _list_numbers(own)
         kind = main_kind(count_kinds(texts), is_number=not is_text)
-        if kind and is_sure(kind, own.n_values, own.n_present, is_number=not is_text):
+        words = translate_name(c.name).union(name_words(c.name))
+        sizes = (own.n_values, own.n_present)
+        if kind and is_sure(kind, *sizes, words=words, is_number=not is_text):
             kinds[c.name] = kind
     return kinds
 
@@ -325,8 +329,10 @@ def _direct_problems(kinds: Mapping[str, str], privacy: PrivacySection) -> Itera
         if kind in DIRECT_KINDS and not privacy.names_unique(name):
             yield Problem(
                 f"column {name}",
-                f"shows who a person is: it seems to have {kind}, and the release would have "
-                "some of them; give it `role: drop`, or name it under privacy.acknowledge_unique",
+                f"shows who a person is: it seems to have {kind}, and the release would "
+                f"have some of them (told by {tell_signs(kind)}); give it `role: drop`, or, if it "
+                "is something else, name it under privacy.acknowledge_unique. What is told how: "
+                "docs/privacy/protection.md, Texts that reach a person",
             )
 
 

@@ -7,7 +7,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from anonlib.config.check_digits import passes_luhn
 from anonlib.config.direct import (
+    BARE_PHONES,
     DIRECT_KINDS,
     KIND_NAMES,
     MOST_TEXTS,
@@ -17,6 +19,7 @@ from anonlib.config.direct import (
     list_texts,
     main_kind,
     merge_kinds,
+    tell_signs,
 )
 from tests.content_cases import pesel
 
@@ -89,6 +92,22 @@ def note(i: int) -> str:
     return f"seen on 2024-01-{1 + i % 28:02}, RR {100 + i}/80"
 
 
+def luhn(digits: str) -> str:
+    """The digits with that which checks them."""
+    return next(n for n in (f"{digits}{last}" for last in range(10)) if passes_luhn(n))
+
+
+def weighed(digits: str) -> str:
+    """Nine digits, the last of them changed if it must be, with one that checks them as those of
+    ISBNs and NHS numbers do."""
+    total = sum(int(digit) * (10 - i) for i, digit in enumerate(digits))
+    return f"{digits}{-total % 11}" if -total % 11 < 10 else weighed(f"{int(digits) + 1:09}")
+
+
+def group(digits: str) -> str:
+    return f"{digits[:3]} {digits[3:6]} {digits[6:]}"
+
+
 #: The ends of numbers of cards.
 CARDS = ["1111", "1129", "1137", "1145", "1152"]
 COLUMNS: list[tuple[str, Iterable[str], str | None]] = [
@@ -135,6 +154,29 @@ COLUMNS: list[tuple[str, Iterable[str], str | None]] = [
     ("drugs", [f"0{1000 + i}-{1234 + i}-{10 + i % 80}" for i in range(99)], None),
     ("keys of SAP", [f"{123_456 + i:010}" for i in range(99)], None),
     ("amounts", [f"{i} {i:03} 000" for i in range(50, 250)], None),
+    ("groups alone", map(phone, range(40)), BARE_PHONES),
+    ("cost centres", [f"0{4100 + i}.120.33" for i in range(12)], BARE_PHONES),
+    ("goods", [f"201-407-26{i:02}" for i in range(40)], BARE_PHONES),
+    (
+        "one with a label in five",
+        ["Tel. " * (i % 5 < 2) + phone(i) for i in range(40)],
+        "phone numb",
+    ),
+    ("brackets", [f"(0151) 12345{i:02}" for i in range(40)], "phone numbers"),
+    (
+        "mail among groups alone",
+        [*map(phone, range(60)), *map(mail, range(3))],
+        "texts with e-mail addresses",
+    ),
+    ("companies", [luhn(f"{3 + i % 7}{52_100_554 + i:08}0001") for i in range(40)], None),
+    ("companies of a country", [luhn(f"5{52_100_554 + i:08}0001") for i in range(40)], None),
+    ("devices", [luhn(f"35270453{i:06}") for i in range(40)], None),
+    ("payments", [luhn(f"37{i:013}") for i in range(40)], None),
+    ("cards", [luhn(f"37828224631{i:03}") for i in range(40)], "card numbers"),
+    ("books", [weighed(f"3{12_883_064 + i:08}") for i in range(40)], None),
+    ("patients of England", [weighed(f"4{12_883_064 + i:08}") for i in range(40)], "national"),
+    ("patients of Scotland", [weighed(f"2103{56_000 + i:05}") for i in range(40)], "national"),
+    ("any with groups", [group(weighed(f"3{i:08}")) for i in range(40)], "national"),
 ]
 
 
@@ -178,6 +220,9 @@ def test_numbers(numbers: list[Any], kind: str | None) -> None:
         ("phone numbers", 90, True, False),
         ("national numbers of persons", 5, True, True),
         ("national numbers of persons", 4, True, False),
+        (BARE_PHONES, 21, False, True),
+        (BARE_PHONES, 20, False, False),
+        (BARE_PHONES, 19, False, False),
         ("names of persons", 21, False, True),
         ("names of persons", 20, False, False),
         ("postal addresses", 19, False, False),
@@ -185,6 +230,12 @@ def test_numbers(numbers: list[Any], kind: str | None) -> None:
 )
 def test_how_many_are_sure(kind: str, n_distinct: int, is_number: bool, sure: bool) -> None:
     assert is_sure(kind, n_distinct, 100, is_number=is_number) is sure
+
+
+def test_a_name_makes_digits_phone_numbers() -> None:
+    assert is_sure(BARE_PHONES, 3, 100, words={"home", "phone"})
+    assert not is_sure(BARE_PHONES, 3, 100, words={"cost", "centre"})
+    assert not is_sure("names of persons", 3, 100, words={"phone"})
 
 
 def test_few_numbers_are_no_phone_numbers() -> None:
@@ -208,6 +259,11 @@ def test_parts_add_up() -> None:
 def test_kinds_have_names_for_policies() -> None:
     assert {*DIRECT_KINDS} <= {*KIND_NAMES}
     assert KIND_NAMES["texts with IBANs"] == KIND_NAMES["IBANs"]
+
+
+def test_kinds_are_told_by_something() -> None:
+    assert tell_signs("texts with IBANs") == tell_signs("card numbers") == "check digits"
+    assert all(tell_signs(kind) for kind in DIRECT_KINDS)
 
 
 def test_what_stands_for_a_missing_value_is_no_text() -> None:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from anonlib.config.checks.context_section import require_reviewed
 from anonlib.config.column_names import name_words
+from anonlib.config.direct import BARE_PHONES
 from anonlib.config.draft import TableProfile, format_draft, make_draft, scalar
 from anonlib.config.guess import ColumnProfile, guess_role
 from anonlib.config.model import RESERVED_PREFIX, Config
@@ -212,6 +213,18 @@ def test_a_person_who_repeats_is_known_by_an_address(tmp_path: Path) -> None:
     order = column("order id", distinct=N, unique=True)
     assert loaded(table(place, order, address, AGE), tmp_path).unit == ("contact",)
     assert loaded(table(place, order, AGE), tmp_path).one_row_per_person == "order id"
+
+
+def test_a_number_of_every_person_says_more_than_what_looks_like_one(tmp_path: Path) -> None:
+    """A shop's phone repeats, and so does a cost centre in the form of one."""
+    phone = column("desk", distinct=900, kind="phone numbers")
+    bare = column("cost centre", distinct=900, kind=BARE_PHONES)
+    person = column("Personalnummer", "bigint", N, unique=True)
+    assert loaded(table(phone, person, AGE), tmp_path).one_row_per_person == "Personalnummer"
+    assert loaded(table(phone, AGE), tmp_path).unit == ("desk",)
+    assert loaded(table(bare, AGE), tmp_path).one_row_per_person is True
+    again = column("customer id", distinct=900)
+    assert loaded(table(phone, person, again, AGE), tmp_path).unit == ("customer id",)
 
 
 def test_what_may_be_missing(tmp_path: Path) -> None:

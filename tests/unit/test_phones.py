@@ -2,7 +2,7 @@
 
 import pytest
 
-from anonlib.config.phones import is_phone
+from anonlib.config.phones import find_phone
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,29 @@ from anonlib.config.phones import is_phone
     ],
 )
 def test_phone_numbers(text: str) -> None:
-    assert is_phone(text)
+    assert find_phone(text).is_one
+
+
+@pytest.mark.parametrize(
+    ("text", "is_marked"),
+    [
+        ("+43 664 1234567", True),
+        ("0043-1-5880100", True),
+        ("00491511234567", True),
+        ("00471188604", False),  # no number of Norway is so short
+        ("Tel. 0151 8452682", True),
+        ("(555) 123-4567", True),
+        ("0711 123456 DW 12", True),
+        ("491511234567", False),
+        ("06 12 34 56 78", False),
+        ("0151/1234567", False),
+        ("201-407-2613", False),
+        ("120/80", False),
+    ],
+)
+def test_marks(text: str, is_marked: bool) -> None:
+    """Codes of goods and places have groups of digits, too, but hardly such marks."""
+    assert find_phone(text).is_marked == is_marked
 
 
 @pytest.mark.parametrize(
@@ -86,4 +108,4 @@ def test_phone_numbers(text: str) -> None:
     ],
 )
 def test_other_texts(text: str) -> None:
-    assert not is_phone(text)
+    assert not find_phone(text).is_one
