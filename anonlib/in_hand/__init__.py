@@ -34,7 +34,7 @@ from anonlib.evaluation import require_gates_of_releases
 from anonlib.evaluation.published_spec import explain_audit, make_auditable_spec
 from anonlib.in_hand.proof import audit_release, require_harmless
 from anonlib.in_hand.released_table import Release
-from anonlib.local.advice import note_midnights
+from anonlib.local.advice import note_midnights, note_repetitions
 from anonlib.local.arguments import (
     Arguments,
     config_from_arguments,
@@ -63,6 +63,7 @@ if TYPE_CHECKING:
     from anonlib.config.guess import ColumnProfile
     from anonlib.evaluation.memory_case import MemoryCase
     from anonlib.in_hand.suggestion import Suggestion, SuggestOptions
+    from anonlib.local.content_rules import Content
     from anonlib.local.engine import MemoryRelease
     from anonlib.local.rows import Rows
     from anonlib.progress import Progress
@@ -456,8 +457,9 @@ def _release_in_memory(
     schema = rows.schema
     released = pa.table({c.name: release.table.column(c.id) for c in schema.released}).take(order)
     rounded = note_rounded(schema, release.encodings)
-    notes = (*notes, *schema.notes, *rounded, *_note(rows, config), *release.notes)
+    notes = (*notes, *schema.notes, *rounded, *_note(rows, config, content), *release.notes)
     record = _make_record(run_id, release, rows, report, config, notes)
+    record["content"] = content.to_dict()
     record["policy"] = [asdict(verdict) for verdict in rules]
     record["overview"] = asdict(overview)
     record["evaluation"] = evaluation and evaluation.to_dict()
@@ -476,10 +478,11 @@ def _keeps_type(column: Column) -> bool:
     return form == "value" and not column.pseudonym and column.released_type == column.type
 
 
-def _note(rows: "Rows", config: Config) -> Iterator[str]:
+def _note(rows: "Rows", config: Config, content: "Content") -> Iterator[str]:
     """What of the config and the rows a reader has to know."""
     if config.one_row_per_person is True:
         yield "each row counts as another person: declared, not checked"
+    yield from note_repetitions(content.repetitions)
     if n_nobody := rows.n_nobody:
         count = f"fewer than {config.k}" if is_few(n_nobody, config.k) else f"{n_nobody:,}"
         yield f"{count} rows have no person: no model counts them"

@@ -12,6 +12,7 @@ from anonlib.config.draft import scalar
 from anonlib.config.guess import ColumnProfile, guess_role
 from anonlib.config.person_key import find_person_key
 from anonlib.local.column_facts import parse_texts
+from anonlib.local.content_rules import Repetition
 from anonlib.table.layouts import NUMBERS
 from anonlib.table.schema import Role, Scale, Schema
 
@@ -44,7 +45,7 @@ def ask_of_persons(
     to be another person.
 
     Args:
-        profiles: The columns that are released.
+        profiles: The columns that may be it.
         columns: As in `anonlib.config.sketch.find_copies`; without them, names tell.
     """
     named = [column.name for column in profiles if column.names_person and column.repeats]
@@ -54,6 +55,17 @@ def ask_of_persons(
         yield (
             f"column {name}: repeats, {why}; if it stands for a person who has several rows, name "
             "it in `unit`: else classes of k rows may be of one person"
+        )
+
+
+def note_repetitions(repetitions: Iterable[Repetition]) -> Iterator[str]:
+    """Notes on identifiers of persons that repeat although each row counts as another person."""
+    for each in repetitions:
+        about = "" if each.is_exact else "about "
+        yield (
+            f"column {each.column}: each row counts as another person, but it repeats: "
+            f"{about}{each.n_values:,} values in {each.n_rows:,} rows; if it stands for a person, "
+            "name it in `unit`: else classes of k rows may be of fewer persons"
         )
 
 

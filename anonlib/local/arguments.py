@@ -254,11 +254,12 @@ def config_from_arguments(
     profiles: dict[Role, list[ColumnProfile]] = {}
     roles = {name: [Role.IDENTIFIER] for name in arguments.persons} | arguments.roles
     scales, hierarchies = arguments.scales or {}, arguments.hierarchies or {}
-    seen = [name for name, (role,) in roles.items() if role is not Role.IDENTIFIER]
+    declared = arguments.one_row_per_person is True and not arguments.unit
+    seen = [n for n, (role,) in roles.items() if _is_looked_at(role, table.column(n), declared)]
     profile_of = profile_table(seen) if profile_table else _profile_columns(table, seen)
     for name, (role,) in roles.items():
         attributes[name] = {"role": str(role)}
-        if role is not Role.IDENTIFIER:
+        if name in profile_of:
             profiles.setdefault(role, []).append(profile_of[name])
         if role is Role.QUASI_IDENTIFIER:
             column = table.column(name)
@@ -275,17 +276,34 @@ def config_from_arguments(
     ]
     left_out = [name for name in names if name not in attributes]
     attributes |= {name: {"role": "drop"} for name in left_out}
-    if left_out:
-        notes.append(f"not in the release, since no argument names them: {', '.join(left_out)}")
-    notes += _note_unused(arguments)
+    notes += [*_note_left_out(left_out), *_note_unused(arguments)]
     problems: list[Problem] = []
     sections = _list_sections(arguments, attributes, list_missing(_list_protected(profiles)))
     tree = copy_tree(sections, "", problems)
     config = build_config(tree, None, problems)
-    if arguments.one_row_per_person is True and not arguments.unit:
+    hidden = profiles.pop(Role.IDENTIFIER, [])
+    if declared:
         columns = {} if profile_table else _code_columns(table, seen)
-        notes += ask_of_persons([p for those in profiles.values() for p in those], columns)
+        notes += ask_of_persons(_list_askable(profiles, hidden), columns)
     return config, (*notes, *_advise(profiles, config.privacy))
+
+
+def _is_looked_at(role: Role, column: pa.ChunkedArray, declared: bool) -> bool:
+    """Whether notes are on a column: one that is released; where rows are declared to be persons,
+    also an identifier that may stand for some of them."""
+    if role is not Role.IDENTIFIER:
+        return True
+    is_whole = pa.types.is_integer(column.type) and column.type != pa.uint64()  # Spark has none
+    return declared and (is_whole or _is_text(column))
+
+
+def _list_askable(
+    released: Mapping[Role, Sequence[ColumnProfile]], identifiers: Sequence[ColumnProfile]
+) -> list[ColumnProfile]:
+    """The columns that may stand for persons. Of identifiers that are named for them, the content
+    gate tells."""
+    others = [p for p in identifiers if not replace(p, kind=None).names_person]
+    return [*(profile for those in released.values() for profile in those), *others]
 
 
 def _profile_columns(table: pa.Table, names: Iterable[str]) -> dict[str, ColumnProfile]:
@@ -303,6 +321,12 @@ def _code_columns(table: pa.Table, names: Iterable[str]) -> dict[str, Ints]:
             codes = values.dictionary_encode().indices.fill_null(-1)
             columns[name] = codes.to_numpy(zero_copy_only=False).astype(np.int64)
     return columns
+
+
+def _note_left_out(names: Sequence[str]) -> Iterator[str]:
+    """Columns that no argument names."""
+    if names:
+        yield f"not in the release, since no argument names them: {', '.join(names)}"
 
 
 def _note_unused(arguments: Arguments) -> Iterator[str]:

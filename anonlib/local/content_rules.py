@@ -24,6 +24,7 @@ from anonlib.config.direct import (
     main_kind,
     tell_signs,
 )
+from anonlib.config.guess import ColumnProfile
 from anonlib.config.model import PrivacySection
 from anonlib.errors import Problem
 from anonlib.table.schema import Column, Role, Schema, is_atomic
@@ -39,6 +40,9 @@ N_NEIGHBOURS = 100
 #: The share that counts as nearly all: distinct values of a key among its present ones, equal rows
 #: of two columns that repeat each other, values that belong to one person each.
 NEARLY_ALL = 0.95
+#: The share of distinct values below which an identifier repeats: as texts are compared, a few that
+#: differ are one.
+HARDLY_REPEATS = 0.999
 #: An identifier this long inside another text is no coincidence. In letters and digits.
 MIN_PART = 6
 #: The same where half of the rows hold theirs.
@@ -77,6 +81,23 @@ class Overlap:
 
 
 @dataclass(frozen=True)
+class Repetition:
+    """An identifier that is named for persons, and whose values several rows have.
+
+    Attributes:
+        column: The identifier.
+        n_values: Its distinct values, an estimate if its sketch does not keep all.
+        n_rows: The rows that have one.
+        is_exact: Whether its sketch keeps all values.
+    """
+
+    column: str
+    n_values: int
+    n_rows: int
+    is_exact: bool
+
+
+@dataclass(frozen=True)
 class Content:
     """The figures of the gate, for the private record.
 
@@ -87,12 +108,15 @@ class Content:
         overlaps: Pairs of columns with values in common.
         kinds: By column that is released with texts of the source: what they look like, if they
             name or reach a person (`anonlib.config.direct`).
+        repetitions: Identifiers of persons who seem to have several rows; none with a unit, which
+            counts these persons.
     """
 
     share: float
     distinct: Mapping[str, int]
     overlaps: tuple[Overlap, ...]
     kinds: Mapping[str, str]
+    repetitions: tuple[Repetition, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
@@ -102,6 +126,7 @@ class Content:
             "distinct": dict(self.distinct),
             "shared": pairs,
             "kinds": dict(self.kinds),
+            "repetitions": [asdict(each) for each in self.repetitions],
         }
 
 
@@ -238,8 +263,23 @@ def judge_columns(
         distinct,
         tuple(each for each in overlaps if each.n_values or each.n_rows),
         kinds,
+        () if schema.unit else tuple(_find_repetitions(persons, sketches)),
     )
     return content, problems
+
+
+def _find_repetitions(
+    persons: list[Column], sketches: Mapping[str, Sketch]
+) -> Iterator[Repetition]:
+    """Identifiers of persons who seem to have several rows. An estimate has to leave no doubt."""
+    for c in persons:
+        own, is_exact = sketches[c.id], sketches[c.id].share >= 1.0
+        n_kept = len(own.hashes)
+        most = (n_kept + (0.0 if is_exact else 6 * sqrt(n_kept))) / own.share
+        if most >= HARDLY_REPEATS * own.n_present:
+            continue
+        if ColumnProfile(c.name, c.source_type, 0, 0).names_person:
+            yield Repetition(c.name, round(own.n_values), own.n_present, is_exact)
 
 
 def compare_sketches(

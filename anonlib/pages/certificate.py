@@ -29,6 +29,7 @@ from anonlib.pages.specs import (
     is_released,
     is_set,
     list_gates,
+    list_repeating,
     read_persons,
     say_persons,
 )
@@ -448,6 +449,8 @@ def _rest(record: Record) -> Iterator[Row]:
         yield ", ".join(linked), f"{text}{where}"
     if read_persons(record).kind == "declared":
         yield "persons", "that each row is another person is declared, and was not checked"
+    for name in list_repeating(record):
+        yield name, "repeats: if it stands for a person, classes have fewer persons than rows"
     if record.get("persons_return"):
         text = "who is in several has a class in each; what these classes tell can be put together"
         yield "batches", text

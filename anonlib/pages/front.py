@@ -18,6 +18,7 @@ from anonlib.pages.specs import (
     find_measure,
     is_k_anonymity,
     list_gates,
+    list_repeating,
     list_verdicts,
     read_persons,
     spec_of_verdict,
@@ -187,7 +188,7 @@ def judge_risks(record: Record) -> tuple[JudgedFigure, ...]:
     bounded = any(gates.bounds(each) and _is_of_all(each, record) for each in _CHANCES)
     found = () if bounded else (_judge_found(record),)
     return (
-        _join(_FOUND, record, found),
+        _join(_FOUND, record, (*found, *_judge_persons(record))),
         _join(_TOLD, record, tuple(_judge_told(record, gates))),
         _join(_ATTACKED, record, tuple(_judge_attacked(record, gates))),
     )
@@ -349,6 +350,14 @@ def _name_attack(measure: str, of: str) -> str:
 def _judge_found(record: Record) -> JudgedFigure:
     found = find_chance(record)
     return _say_unknown(_FOUND) if found is None else _judge_by_default(_FOUND, found)
+
+
+def _judge_persons(record: Record) -> Iterator[JudgedFigure]:
+    """Rows that count as persons, where an identifier says that some are of one person."""
+    for name in map(printable, list_repeating(record)):
+        text = f"Each row counts as another person, but {name} repeats."
+        advice = f"name {name} in unit if it stands for a person."
+        yield JudgedFigure(_FOUND.title, "look", None, text, advice)
 
 
 def _judge_attacked(record: Record, gates: _GateBounds) -> Iterator[JudgedFigure]:

@@ -100,6 +100,11 @@ def say_persons(record: Record) -> str:
     return f"{text}{SEVERAL}" if record.get("persons_return") else text
 
 
+def list_repeating(record: Record) -> list[str]:
+    """Identifiers that are named for persons and repeat, although rows count as persons."""
+    return [each["column"] for each in (record.get("content") or {}).get("repetitions", ())]
+
+
 def list_verdicts(record: Record) -> Sequence[Record]:
     """The audit's verdicts."""
     verdicts: Sequence[Record] = (record.get("audit") or {}).get("verdicts", ())

@@ -20,7 +20,7 @@ from anonlib.config.unused import note_unused
 from anonlib.errors import GateError
 from anonlib.evaluation import Evaluation, evaluate_case
 from anonlib.evaluation.published_spec import counts_persons, make_published_spec
-from anonlib.local.advice import note_midnights
+from anonlib.local.advice import note_midnights, note_repetitions
 from anonlib.local.table_digest import Digest
 from anonlib.measure import Findings
 from anonlib.measure.fidelity.overview import Overview
@@ -126,6 +126,7 @@ class Run:
                     *notes,
                     *source.schema.notes,
                     *note_midnights(source.schema, scan.sample),
+                    *note_repetitions(scan.content.repetitions),
                     *note_rounded(source.schema, scan.encodings),
                     *note_links(self.config),
                     *note_unused(self.config),

@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 
 import anonlib
 from anonlib.errors import ConfigError, InfeasibleError
+from anonlib.local.content_rules import Repetition
 from anonlib.source.identity import canonical_identity
 from anonlib.text import identify
 from tests.spark.support import Shell, people, scan_of, settings, write_config
@@ -90,6 +91,26 @@ def test_unique_identifier(spark: SparkSession, tmp_path: Path, *, fold_case: bo
     with pytest.raises(InfeasibleError, match="column id repeats") as caught:
         scan_of(spark, given, frame)
     assert "Ana" not in str(caught.value)
+
+
+@pytest.mark.parametrize("is_small", [True, False])
+def test_an_identifier_that_repeats_where_rows_count_as_persons(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_small: bool
+) -> None:
+    """By what the content gate has found anyway; a release tells it, too."""
+    monkeypatch.setattr("anonlib.run.scan.is_small", lambda *_: is_small)
+    frame = frame_of(spark, ["a", "b", "c", "d"] * 2).withColumnRenamed("id", "patient_id")
+    given = config_of(tmp_path, unit=[], one_row_per_person=True)
+    given["attributes"] = {"patient_id": {"role": "identifier"}, **given["attributes"]}
+    del given["attributes"]["id"]
+    found = scan_of(spark, given, frame).content.repetitions
+    assert found == (Repetition("patient_id", 4, 8, is_exact=True),)
+    if is_small:
+        result = anonlib.release(given, dataframe=frame)
+        told = "column patient_id: each row counts as another person, but it repeats: 4 values in 8"
+        assert any(note.startswith(told) for note in result.notes)
+        record = json.loads(Path(result.record.removeprefix("file:")).read_text())
+        assert [each["column"] for each in record["content"]["repetitions"]] == ["patient_id"]
 
 
 def test_case_is_the_columns(spark: SparkSession, tmp_path: Path) -> None:

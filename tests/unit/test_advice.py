@@ -70,3 +70,70 @@ def test_a_key_of_persons_that_repeats_is_asked_about(name: str, why: str) -> No
     plain = table.assign(**{name: np.arange(600) // 2 % 7})
     found = anonlib.anonymize(plain, quasi_identifiers=[*plain], k=5, one_row_per_person=True)
     assert "name it in `unit`" not in "\n".join(found.notes)
+
+
+@pytest.mark.parametrize("name", ["patient_id", "Patientennummer"])
+def test_an_identifier_of_persons_that_repeats_is_told(name: str) -> None:
+    """Wherever rows count as persons: by arguments, a config, a column that is checked; in notes,
+    the record, the report and the certificate."""
+    random = np.random.default_rng(1)
+    of_person = random.integers(0, 60, 600)
+    table = pd.DataFrame(
+        {
+            name: [f"P{i:04d}" for i in of_person],
+            "visit": random.permutation(600) + 1000,
+            "age": random.integers(18, 90, 60)[of_person],
+        }
+    )
+    told = (
+        f"column {name}: each row counts as another person, but it repeats: 60 values in 600 rows; "
+        "if it stands for a person, name it in `unit`: else classes of k rows may be of fewer "
+        "persons"
+    )
+    columns: dict[str, list[str]] = {"identifiers": [name, "visit"], "quasi_identifiers": ["age"]}
+    release = anonlib.anonymize(table, **columns, k=5, one_row_per_person=True)
+    assert [*release.notes].count(told) == 1
+    assert not any("name it in `unit`" in note for note in release.notes if note != told)
+    assert f"Each row counts as another person, but {name} repeats." in release.report()
+    again = anonlib.anonymize(table, release.config)
+    assert told in again.notes
+    assert again.record["content"]["repetitions"] == [
+        {"column": name, "n_values": 60, "n_rows": 600, "is_exact": True}
+    ]
+    checked = anonlib.anonymize(table, **columns, k=5, one_row_per_person="visit")
+    assert told in checked.notes
+    by_person = anonlib.anonymize(table, quasi_identifiers=["age"], k=5, unit=[name])
+    assert told not in by_person.notes
+    unique = table.assign(**{name: table["visit"]})
+    found = anonlib.anonymize(unique, **columns, k=5, one_row_per_person=True)
+    assert not any("repeats" in note for note in found.notes)
+
+
+@pytest.mark.parametrize("kind", ["text", "numbers", "mails", "unsigned"])
+def test_an_identifier_that_persons_follow_from_is_asked_about(kind: str) -> None:
+    """Whatever its name: by the columns that follow from it, and by its texts."""
+    random = np.random.default_rng(1)
+    of_person = random.integers(0, 200, 600)
+    values = {
+        "text": [f"x{i}" for i in of_person],
+        "numbers": of_person + 1000,
+        "mails": [f"ana{i}@example.org" for i in of_person],
+        "unsigned": of_person.astype(np.uint64) + np.uint64(2**63),
+    }
+    table = pd.DataFrame(
+        {
+            "K": values[kind],
+            "sex": random.integers(0, 2, 200)[of_person],
+            "town": random.integers(0, 9, 200)[of_person],
+            "visit": random.integers(0, 50, 600),
+        }
+    )
+    found = anonlib.anonymize(
+        table,
+        identifiers=["K"],
+        quasi_identifiers=["sex", "town", "visit"],
+        k=5,
+        one_row_per_person=True,
+    )
+    asked = any(note.startswith("column K: repeats, ") for note in found.notes)
+    assert asked is (kind != "unsigned")  # Spark has no type for that one

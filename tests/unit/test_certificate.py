@@ -376,7 +376,9 @@ def test_what_remains_follows_from_the_config() -> None:
     plain["settings"]["release"]["mode"] = "overwrite"
     plain["settings"]["persons"] = "one row per person, declared"
     plain["policy"] = []
+    plain["content"] = {"repetitions": [{"column": "mrn"}]}
     rest = texts(seal_record(json.dumps(plain)), "What remains")
+    assert rest["mrn"].startswith("repeats: if it stands for a person, classes have fewer persons")
     assert "no model protects it" in rest["diagnosis"]
     assert {"earlier releases", "persons", "attackers"} <= rest.keys()
     assert "policy" not in rest

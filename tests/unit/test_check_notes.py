@@ -12,8 +12,8 @@ from anonlib.cli.show import print_check
 from anonlib.config.reading import parse
 from anonlib.config.resolve import resolve
 from anonlib.config.summary import note_seed
-from anonlib.local.advice import note_midnights, note_times
-from anonlib.local.content_rules import Content
+from anonlib.local.advice import note_midnights, note_repetitions, note_times
+from anonlib.local.content_rules import Content, Repetition
 from anonlib.local.table_digest import Digest
 from anonlib.recode.centroid import Centroid
 from anonlib.recode.interval import Interval
@@ -36,6 +36,14 @@ def test_a_seed_that_nobody_drew() -> None:
 def test_persons_that_are_declared() -> None:
     (note,) = _note_persons(True)
     assert note.startswith("one_row_per_person is declared")
+
+
+def test_identifiers_of_persons_that_repeat() -> None:
+    """The count is an estimate where a sketch has not all values."""
+    exact, about = Repetition("mrn", 60, 6000, True), Repetition("no", 60_000, 600_000, False)
+    found = [*note_repetitions([exact, about])]
+    assert "repeats: 60 values in 6,000 rows; " in found[0]
+    assert "repeats: about 60,000 values in 600,000 rows; " in found[1]
 
 
 def test_the_names_of_controllers_are_not_told(capsys: pytest.CaptureFixture[str]) -> None:

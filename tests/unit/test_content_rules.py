@@ -15,6 +15,7 @@ from anonlib.local.content_rules import (
     Content,
     ContentCounter,
     Overlap,
+    Repetition,
     Sketch,
     bound_hashes,
     by_chance,
@@ -218,11 +219,43 @@ def test_figures_for_the_record() -> None:
             "distinct": {"x": 8},
             "shared": [pair],
             "kinds": {},
+            "repetitions": [],
         }
     assert judge(x, n_equal=3)[0].overlaps[0].n_values == 0
     assert judge(x)[0].overlaps == ()
     nothing = judge_columns(Schema(()), {}, {}, Counts(), PrivacySection(models=()), frozenset())
     assert nothing == (Content(1.0, {}, (), {}), [])
+
+
+# --- identifiers of persons
+
+
+@pytest.mark.parametrize(
+    ("name", "n_values", "share", "n_found"),
+    [
+        ("patient_id", 60, 1.0, 60),
+        ("patient_id", 999, 1.0, None),  # as texts are compared, a few that differ may be one
+        ("patient_id", 998, 1.0, 998),
+        ("patient_id", 300, 0.5, 600),
+        ("patient_id", 485, 0.5, None),  # 970 by estimate: that may be 1000
+        ("patient_id", 0, 1.0, None),
+        ("surname", 60, 1.0, None),
+    ],
+)
+def test_identifiers_of_persons_that_repeat(
+    name: str, n_values: int, share: float, n_found: int | None
+) -> None:
+    """By their sketches alone. With a unit its persons are counted."""
+    schema = Schema((column(name, Role.IDENTIFIER), column("u", Role.DROP)))
+    n_present = 1000 if n_values else 0
+    sketches = dict.fromkeys((name, "u"), sketch(n_values, n_present, share=share))
+    privacy = PrivacySection(models=(KAnonymity(k=2),))
+    found = judge_columns(schema, sketches, {}, Counts(), privacy, frozenset())[0].repetitions
+    expected = Repetition(name, n_found or 0, n_present, share == 1)
+    assert found == (() if n_found is None else (expected,))
+    by_unit = replace(schema, unit=("u",))
+    content, _ = judge_columns(by_unit, sketches, {}, Counts(), privacy, frozenset())
+    assert content.repetitions == ()
 
 
 # --- values of an identifier

@@ -18,6 +18,8 @@ from tests import reports
 
 FOUND, TOLD, ATTACKED = range(3)
 KEPT, SHAPED, RELATED = range(3)
+#: A figure that bounds the chance to be found.
+REACHED = "reidentification.prosecutor_max"
 #: Figures that no direction is worse of: they are bounds or counts for comparison.
 FOR_COMPARISON = {"attempts", "chance", "raw_ari", "raw_nmi"}
 
@@ -70,6 +72,20 @@ class TestRisks:
         assert found.value == 1 / size
         assert "0.09, the most by EMA Policy 0070 and Health Canada" in found.reason
         assert ("raise k to 12" in found.advice) is (state == "look")
+
+    def test_rows_that_an_identifier_says_are_of_one_person(self) -> None:
+        """Also where a gate bounds the chance: it counts rows."""
+        gates = [gate(f"{REACHED} at most", "0.2", "0.05", passed=True)]
+        for given in ([], gates):
+            record = reports.unevaluated()
+            record["audit"]["sizes"] = [[20, 100]]
+            record["evaluation"] = {"measures": {}, "gates": given}
+            assert risk(record, FOUND).state == "good"
+            record["content"] = {"repetitions": [{"column": "patient_id"}]}
+            found = risk(record, FOUND)
+            assert found.state == "look"
+            assert found.reason == "Each row counts as another person, but patient_id repeats."
+            assert found.advice == "name patient_id in unit if it stands for a person."
 
     def test_persons_of_a_unit_are_those_that_the_audit_counted(self) -> None:
         record = reports.unevaluated()
