@@ -92,18 +92,17 @@ _TOKENS = {*MISSING_TOKENS, *TEXT_TOKENS, *NUMBER_TOKENS}
 BARE_PHONES = "phone numbers by their digits alone"
 #: Kinds that other columns may look like: they need many different values, too.
 LOOSE_KINDS = ("postal addresses", "names of persons", BARE_PHONES)
-_MARKED_PERSONAL = (
+#: Kinds of which a person has one for long, so that its rows can be found by it.
+PERSONAL_KINDS = (
     "e-mail addresses",
     "social security numbers",
     "IBANs",
     "national numbers of persons",
     "phone numbers",
 )
-#: Kinds of which a person has one for long, so that its rows can be found by it.
-PERSONAL_KINDS = (*_MARKED_PERSONAL, BARE_PHONES)
 #: By strict kind: the kind of texts of which some hold one.
 _HOLDERS = {kind: f"texts with {kind}" for kind in _STRICT}
-_WHOLE_DIRECT = (*_MARKED_PERSONAL, "card numbers", "postal addresses")
+_WHOLE_DIRECT = (*PERSONAL_KINDS, "card numbers", "postal addresses")
 #: Kinds that show who a person is: no release has them unasked.
 DIRECT_KINDS = (*_WHOLE_DIRECT, BARE_PHONES, *_HOLDERS.values())
 #: By strict kind: how many different ones in a column's texts are a leak, although most texts have
@@ -245,8 +244,8 @@ def is_sure(
 ) -> bool:
     """Whether a column is of the kind that its texts look like: few names may be those of towns,
     and few numbers those of goods. words: Those of its name, as English has them."""
-    if kind == BARE_PHONES and not PHONE_WORDS.isdisjoint(words):
-        return True
+    if kind == BARE_PHONES:  # in a table of visits, persons and their phones repeat
+        return n_distinct >= LEAST_LOOSE or not PHONE_WORDS.isdisjoint(words)
     if is_number and kind == "phone numbers":
         return n_distinct >= LEAST_LOOSE and n_distinct > UNIQUE_SHARE * n_present
     if is_number:
