@@ -38,7 +38,7 @@ from anonlib.run.endings import finish, require_own_record, tell_published, wait
 from anonlib.run.evaluate import evaluate_published
 from anonlib.run.figure_table import table_of_figures
 from anonlib.run.manifest_persons import read_persons_return
-from anonlib.run.manifest_reading import read_manifest
+from anonlib.run.manifest_reading import read_publication
 from anonlib.run.obstacles import find_obstacles
 from anonlib.run.operator_limits import require_minimum_k
 from anonlib.run.past import PriorRelease, look_back, open_past
@@ -236,11 +236,13 @@ def audit_delta(
         if version is not None:
             reader = reader.option("versionAsOf", version)
         rows = reader.load(table)
-        manifest = read_manifest(spark, table, version)
+        publication = read_publication(spark, table, version)
+        manifest = publication.manifest
         # An unknown manifest may say that they do.
         again = manifest is None or read_persons_return(manifest)
         report = audit_published(rows, config, persons_return=again)
-    return replace(report, shortfalls=find_shortfalls(config, manifest))
+    premises = (*report.premises, *publication.list_doubts(report.n_rows))
+    return replace(report, premises=premises, shortfalls=find_shortfalls(config, manifest))
 
 
 def verify_delta(

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -14,15 +15,67 @@ from anonlib.run.publish import Target
 Manifest = Mapping[str, Any]
 
 
+@dataclass(frozen=True)
+class Publication:
+    """What is known of a version of a table.
+
+    Attributes:
+        manifest: The manifest of the run that left it, as `read_manifest`.
+        changed_after: The version that this run left, if others changed the table after it; None if
+            they did not, or the log does not tell.
+    """
+
+    manifest: Manifest | None
+    changed_after: int | None
+
+    def list_doubts(self, n_rows: int) -> tuple[str, ...]:
+        """What an audit of so many rows can't rest on: rows that no run has released."""
+        if self.changed_after is not None:
+            when = f"others changed the table after version {self.changed_after}"
+        elif (self.manifest or {}).get("rows_released", n_rows) != n_rows:
+            when = "others changed the table after its release"
+        else:
+            return ()
+        return (f"rows: {when}; whose rows those of others are was never checked",)
+
+
 def read_manifest(spark: SparkSession, folder: str, version: int | None) -> Manifest | None:
     """The public manifest of a version of a table, the latest by default; empty if no run published
     there, and None if one did and its manifest is unknown. Cost: a query of the table's history."""
-    target = Target(spark, ReleaseSection.model_validate({"path": folder}))
+    return _parse(choose_manifest(_open(spark, folder), version))
+
+
+def read_publication(spark: SparkSession, folder: str, version: int | None) -> Publication:
+    """What is known of a version of a table, the latest by default. Cost: as `read_manifest`, and a
+    pass over files that others wrote again."""
+    target = _open(spark, folder)
+    manifest = _parse(choose_manifest(target, version))
+    return Publication(manifest, _find_change(target, version) if manifest else None)
+
+
+def _open(spark: SparkSession, folder: str) -> Target:
+    return Target(spark, ReleaseSection.model_validate({"path": folder}))
+
+
+def _parse(text: str) -> Manifest | None:
     try:
-        found = json.loads(choose_manifest(target, version))
+        found = json.loads(text)
     except ValueError:
         return None
     return found if isinstance(found, dict) else None
+
+
+def _find_change(target: Target, version: int | None) -> int | None:
+    """The version that the newest run left, if others changed the table after it; None if they did
+    not, or the log does not tell."""
+    try:
+        newest = next(iter(target.commits(version)), None)
+    except InputError:  # the table was told to forget its runs
+        return None
+    own = -1 if newest is None else target.version_of(newest.run_id)
+    if own < 0 or target.is_as_left(own, version):
+        return None
+    return own
 
 
 def choose_manifest(target: Target, version: int | None) -> str:

@@ -337,6 +337,24 @@ class Target:
         they were."""
         return self._keep_rows(range(version + 1, self.version + 1))
 
+    def is_as_left(
+        self, version: int, upto: int | None = None, *, with_batches: bool = False
+    ) -> bool:
+        """Whether another version, by default the newest, has rows and columns as a version left
+        them: later commits kept them, or were taken back by a RESTORE. with_batches: Also with rows
+        that runs appended since."""
+        events = {event.version: event for event in self._list_events()}
+        at = self._latest() if upto is None else upto
+        while at > version:
+            event = events.get(at)
+            if isinstance(event, Restoration) and event.to >= version:
+                at = event.to
+            elif (with_batches and _appends(event)) or self._keeps_rows(at):
+                at -= 1
+            else:
+                return False
+        return True
+
     def _keep_rows(self, versions: Iterable[int]) -> bool:
         return all(map(self._keeps_rows, versions))
 
@@ -632,6 +650,10 @@ def _describe(version: int, mode: str | None, metadata: str) -> Commit | None:
     # As it is written beside the table.
     text = json.dumps(found, indent=2, ensure_ascii=False)
     return Commit(version, found["run_id"], mode, text, purge_of)
+
+
+def _appends(event: Commit | Restoration | None) -> bool:
+    return isinstance(event, Commit) and event.mode == SAVE_MODES["append"]
 
 
 def _is_aside(kind: str, action: Mapping[str, Any]) -> bool:

@@ -9,7 +9,12 @@ import pytest
 
 from anonlib.errors import BusyError
 from anonlib.run.log_actions import find_restored
-from anonlib.run.manifest_reading import choose_manifest, read_manifest
+from anonlib.run.manifest_reading import (
+    Publication,
+    choose_manifest,
+    read_manifest,
+    read_publication,
+)
 from anonlib.run.publish import APP, RETENTION, Commit, Target, mark_purge
 from tests.unit import test_target
 from tests.unit.test_target import ROOT, Log, Snapshot, Store, history, target
@@ -292,3 +297,68 @@ def test_what_a_restore_to_a_time_gave_back(
     found = made.taken_back("one")
     assert (found is None) == (to >= 0)
     assert find_restored(cast(Any, store), ROOT, newest) == to
+
+
+KEEP, CHANGE = [{"commitInfo": {}}], [{"metaData": {}}]
+
+
+@pytest.mark.parametrize(
+    ("rows", "commits", "version", "after"),
+    [
+        ([], {}, None, None),
+        ([], {2: KEEP}, None, None),
+        ([], {2: CHANGE}, None, 1),
+        ([], {2: KEEP, 3: CHANGE, 4: KEEP}, None, 1),
+        ([], {2: KEEP, 3: CHANGE, 4: KEEP}, 2, None),
+        ([], {2: KEEP, 3: CHANGE, 4: KEEP}, 3, 1),
+        ([(4, None, "to 2")], {2: KEEP, 3: CHANGE, 4: CHANGE}, None, None),
+        ([(4, None, "to 3")], {2: KEEP, 3: CHANGE, 4: CHANGE}, None, 1),
+        # The run before it left what came back.
+        ([(4, None, "to 0")], {2: KEEP, 3: CHANGE, 4: CHANGE}, None, None),
+        ([(3, None, "to 0")], {2: KEEP, 3: CHANGE, 4: CHANGE}, None, 0),
+    ],
+)
+def test_what_others_changed_after_the_newest_run(
+    store: Store, log: Log, no_columns: None, rows: Any, commits: Any, version: Any, after: Any
+) -> None:
+    for each, actions in commits.items():
+        lines = "\n".join(map(json.dumps, actions))
+        store.files[f"{ROOT}/_delta_log/{each:020}.json"] = lines
+    log.snapshot = Snapshot(max(commits, default=1), (f"{APP}one", f"{APP}two"))
+    spark = history(*rows, (1, TWO, "Append"), (0, ONE, "ErrorIfExists"))
+    found = read_publication(spark, ROOT, version)
+    assert found.changed_after == after
+    doubts = found.list_doubts(9)
+    assert len(doubts) == (after is not None)
+    assert not doubts or f"others changed the table after version {after}; whose" in doubts[0]
+
+
+def test_rows_that_others_changed_by_their_number() -> None:
+    """Where the log does not describe the run any more."""
+    found = Publication({"rows_released": 9}, None)
+    assert found.list_doubts(9) == ()
+    assert found.list_doubts(8)[0].startswith("rows: others changed the table after its release;")
+    for manifest in (None, {}, {"run_id": "one"}):
+        assert Publication(manifest, None).list_doubts(9) == ()
+
+
+@pytest.mark.parametrize(
+    ("rows", "commits", "kept"),
+    [
+        ([], {1: KEEP}, (True, True)),
+        ([(1, TWO, "Append")], {1: CHANGE}, (False, True)),
+        ([(1, TWO, "Overwrite")], {1: CHANGE}, (False, False)),
+        ([(1, TWO, "Append")], {1: CHANGE, 2: CHANGE}, (False, False)),
+        ([(3, None, "to 1"), (1, TWO, "Append")], {1: CHANGE, 2: CHANGE, 3: CHANGE}, (False, True)),
+    ],
+)
+def test_rows_of_a_run_that_are_still_there(
+    store: Store, log: Log, no_columns: None, rows: Any, commits: Any, kept: Any
+) -> None:
+    """With those of later batches, or alone."""
+    for each, actions in commits.items():
+        lines = "\n".join(map(json.dumps, actions))
+        store.files[f"{ROOT}/_delta_log/{each:020}.json"] = lines
+    runs = (f"{APP}one", f"{APP}two")
+    made = target(log, Snapshot(max(commits), runs), history(*rows, (0, ONE, "ErrorIfExists")))
+    assert (made.is_as_left(0), made.is_as_left(0, with_batches=True)) == kept
