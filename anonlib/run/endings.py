@@ -55,7 +55,7 @@ def finish(
         past.after_commit(target)
         register(spark, config.release)
     result = _describe_done(spark, config.record_path, target, run_id)
-    notes = _describe_published(spark, config, result)
+    notes = _describe_published(spark, config, target, result)
     return replace(result, notes=(*notes, *result.notes))
 
 
@@ -170,16 +170,21 @@ def _what_happened(error: Exception) -> str:
 
 
 def _describe_published(
-    spark: SparkSession, config: Config, result: ReleaseResult
+    spark: SparkSession, config: Config, target: Target, result: ReleaseResult
 ) -> Iterator[str]:
-    """Notes on a run that was committed before: what it published, and whether its source has
-    changed since. The source is not read again."""
+    """Notes on a run that was committed before: what it published, and whether the table or its
+    source has changed since. The source is not read again."""
     kept = read_record(spark, config.record_path, result.run_id) or {}
     n_rows = f", {kept['n_rows_out']:,} rows" if "n_rows_out" in kept else ""
     version = "" if result.table_version < 0 else f" as version {result.table_version}"
     yield f"published before{version}{n_rows}; the source was not read again"
     if not version:
         yield "the log does not describe it any more: whether its rows are still there is unknown"
+    elif not target.is_as_left(result.table_version, with_batches=True):
+        yield (
+            "others changed the table since, so that its rows may not be there any more: see what "
+            "it holds (`anonlib audit`)"
+        )
     files = kept.get("source_files", {}).get("sha256")
     yield from _describe_change(spark, config.source, kept.get("source_version"), files)
 
