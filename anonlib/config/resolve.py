@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import pyarrow as pa
@@ -33,6 +33,9 @@ from anonlib.table.schema import (
 )
 from anonlib.text import fold_text
 
+#: The columns by which a feed of a Delta table's changes is known.
+_FEED = {"_change_type", "_commit_version", "_commit_timestamp"}
+
 
 def resolve(config: Config, fields: Sequence[Field]) -> Schema:
     """Makes the schema of a run.
@@ -47,6 +50,7 @@ def resolve(config: Config, fields: Sequence[Field]) -> Schema:
     """
     problems = [
         *_check_names(fields, config.attributes, config.source),
+        *_check_changes({field.name for field in fields}, config.source.where or ""),
         *_check_target(config.attributes, config.kernel, config.partition),
     ]
     ordered = find_ordered_columns(config.all_models, config.attributes)
@@ -226,6 +230,17 @@ def _check_names(
     for name in missing:
         near = did_you_mean(name, others) or did_you_mean(name, searched)
         yield Problem(f"attributes.{name}", f"the source has no such column{near}")
+
+
+def _check_changes(names: Collection[str], where: str) -> Iterator[Problem]:
+    """Checks that a feed of a Delta table's changes is not taken for its rows."""
+    if {*names} >= _FEED and "_change_type" not in where.lower():
+        yield Problem(
+            "source.where",
+            "the source is a feed of changes, which has rows that were deleted, and rows before "
+            'and after an update: say by _change_type which to release, such as "_change_type IN '
+            "('insert', 'update_postimage')\", or release the table itself",
+        )
 
 
 def _check_target(

@@ -340,6 +340,21 @@ def test_type_that_the_recoder_lacks() -> None:
     assert text.startswith("column x: recoder mode can't take a column of type uint16")
 
 
+def test_a_feed_of_changes_is_not_a_table() -> None:
+    """It has the rows of persons who were deleted."""
+    names = ("_change_type", "_commit_version", "_commit_timestamp")
+    dropped = {name: {"role": "drop"} for name in names}
+    fields = [Field(name, "string", TEXT) for name in names]
+    for where in (None, "age > 3"):
+        source = {"format": "delta", "path": "in", "where": where}
+        (text,) = problems(config(dropped, source=source), *fields)
+        assert text.startswith("source.where: the source is a feed of changes, which has rows that")
+    source = {"format": "delta", "path": "in", "where": "_Change_type = 'insert'"}
+    assert resolve(config(dropped, source=source), [AGE, *fields])["age"].released
+    one = config({"_change_type": {"role": "drop"}})
+    assert resolve(one, [AGE, fields[0]])["age"].released
+
+
 @pytest.mark.parametrize(
     ("recoder", "kind"),
     [
