@@ -318,7 +318,7 @@ def _evaluate(
         _open_other_tables(spark, config.evaluate)
         source = open_source(spark, config)
     account.source_version = source.version
-    with closing(source):
+    with closing(source), explain_lost_pin(source):
         key, ledger_key = _derive_keys(config, run_id, target) if trial else (b"", b"")
         past = open_past(spark, config, target, ledger_key, b"")
         with progress.stage("scan", spark):
@@ -407,7 +407,7 @@ def check(config: GivenConfig, progress: Progress | None = None) -> CheckResult:
         is_registered(spark, config.release)
         _open_other_tables(spark, config.evaluate)
         source = open_source(spark, config)
-        with closing(source):
+        with closing(source), explain_lost_pin(source):
             scan = _scan(source, config)
             if (step := name_as_rows(config, source.schema).controller) is not None:
                 list_controllers(source.rows(), source.schema, step)

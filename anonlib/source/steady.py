@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from anonlib.errors import BusyError, StorageError
+from anonlib.errors import BusyError, InputError, StorageError
 from anonlib.local.table_digest import Digest
 from anonlib.source import Source, rename_columns
 from anonlib.spark.digest import digest
-from anonlib.spark.translation import translate_errors
+from anonlib.spark.translation import NO_FILE, translate_errors
 
 
 def require_same(before: Digest, now: Digest) -> None:
@@ -43,12 +43,20 @@ def require_one_state(source: Source, where: str | None) -> None:
 
 @contextmanager
 def explain_lost_pin(source: Source) -> Iterator[None]:
-    """Explains errors of its body that come from a lost connection that pinned the source."""
+    """Explains errors of its body that come from a source that is not any more as it was pinned: by
+    a connection that is lost, or at a version whose files are gone."""
     try:
         yield
     except StorageError as error:
         if source.database is not None and source.database.lost:
             raise StorageError(
                 "source: the connection that kept the table as it was is lost; run it again"
+            ) from error
+        raise
+    except InputError as error:
+        if source.version is not None and str(error) == f"source: {NO_FILE}":
+            raise InputError(
+                f"source: files of version {source.version} of the table are gone, as after a "
+                "VACUUM; read a version that it still has, such as the latest"
             ) from error
         raise

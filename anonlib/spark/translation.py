@@ -25,6 +25,7 @@ from anonlib.errors import (
 _LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 
 DENIED = "permission denied"
+NO_FILE = "no such file"
 CREDENTIALS = (
     "the store has found no credentials, or refuses them; give them in the environment "
     "(AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY) or by the machine's role"
@@ -149,7 +150,7 @@ _KNOWN: tuple[tuple[str, type[AnonlibError], str], ...] = (
     (
         r"PATH_NOT_FOUND|FileNotFoundException|FileNotFoundError|NoSuchFileException",
         InputError,
-        "no such file",
+        NO_FILE,
     ),
     (r"TABLE_OR_VIEW_NOT_FOUND", InputError, "no such table in the catalog"),
     (
@@ -158,6 +159,11 @@ _KNOWN: tuple[tuple[str, type[AnonlibError], str], ...] = (
         "no Delta table",
     ),
     (r"DELTA_\w*VERSION\w*NOT_FOUND|Cannot time travel", InputError, "no such version"),
+    (
+        r"DELTA_TIMESTAMP_(EARLIER|GREATER)_THAN",
+        InputError,
+        "no version of that time: it is before the first that can be read, or after the last",
+    ),
     (r"DATA_SOURCE_NOT_FOUND|DATA_SOURCE_NOT_EXIST", InputError, "Spark knows no such format"),
     (
         r"UNSUPPORTED_TIME_TYPE",

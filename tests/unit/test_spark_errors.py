@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from threading import Event, Thread
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from pyspark.errors import PythonException
 from pyspark.logger import PySparkLogger
 
 from anonlib.errors import AnonlibError, BlockError, InputError, StorageError
+from anonlib.source.steady import explain_lost_pin
 from anonlib.spark.translation import (
     _LOGGERS,
     CREDENTIALS,
@@ -203,6 +205,16 @@ def test_a_name_that_spark_can_not_read_is_no_corrupt_file() -> None:
             InputError,
             "a column has times of day",
         ),
+        (
+            [(SPARK, "[DELTA_TIMESTAMP_EARLIER_THAN_COMMIT_RETENTION] The timestamp (2020) is")],
+            InputError,
+            "no version of that time",
+        ),
+        (
+            [(SPARK, "[DELTA_TIMESTAMP_GREATER_THAN_COMMIT] The provided timestamp is after")],
+            InputError,
+            "no version of that time",
+        ),
         ([(SPARK, "something with a value in it")], StorageError, "Spark failed with Captured"),
     ],
 )
@@ -293,3 +305,20 @@ def test_pyspark_logs_nothing_while_any_thread_is_within() -> None:
         thread.join()
         assert not any(logging())
     assert logging() == before
+
+
+@pytest.mark.parametrize(
+    ("version", "error", "text"),
+    [
+        (3, InputError("source: no such file"), "source: files of version 3 of the table are gone"),
+        (None, InputError("source: no such file"), "source: no such file"),
+        (3, InputError("release.path: no such file"), "release.path: no such file"),
+        (3, StorageError("source: the disk is full"), "source: the disk is full"),
+    ],
+)
+def test_a_version_whose_files_are_gone(
+    version: int | None, error: AnonlibError, text: str
+) -> None:
+    source: Any = SimpleNamespace(version=version, database=None)
+    with pytest.raises(type(error), match=f"^{text}"), explain_lost_pin(source):
+        raise error
