@@ -17,6 +17,7 @@ LANGUAGES = "English, German, French, Polish, Spanish, Italian or Dutch"
 _MEANINGS = {
     "English": {
         "tradeunion": "union+member* trade+union*",
+        "licenseplate": "=vin vin+number vin+no vin+code vehicle+vin car+vin",
     },
     "German": {
         "name": "?*enname geburtsname mitgliedsname",
@@ -118,7 +119,7 @@ _MEANINGS = {
         "street": "ulica ulicy",
         "phone": "telefon* komorka",
         "passport": "paszport* nr+dowodu numer+dowodu dowod+osobisty",
-        "nin": "nip",
+        "nin": "=nip nr+nip numer+nip nip+klienta nip+numer",
         "id": "identyfikator*",
         "number": "numer nr klucz identyfikator",
         "patient": "pacjent pacjenta ubezpieczonego",
@@ -139,7 +140,7 @@ _MEANINGS = {
         "diagnosis": "diagnoza diagnozy rozpoznanie rozpoznania",
         "disease": "chorob*",
         "symptom": "objaw objawy",
-        "medication": "lek leki leku",
+        "medication": "=lek leki leku",
         "therapy": "terapia terapii",
         "treatment": "leczenie leczenia",
         "religion": "wyznanie wyznania religia religii",
@@ -162,8 +163,9 @@ _MEANINGS = {
         "email": "correo*",
         "phone": "telefono* movil",
         "passport": "pasaporte*",
-        "nin": "dni nif cedula",
-        "licenseplate": "matricula",
+        "nin": "=dni =nif dni+paciente dni+cliente dni+titular numero+dni num+dni nro+dni "
+        "nif+cliente nif+titular numero+nif cedula",
+        "licenseplate": "=matricula matricula+coche matricula+vehiculo",
         "id": "identificador*",
         "number": "numero num nro clave identificador",
         "patient": "paciente asegurado",
@@ -236,7 +238,7 @@ _MEANINGS = {
         "conviction": "condanna condanne precedenti+penali",
         "income": "reddito redditi",
         "salary": "stipendio stipendi",
-        "debt": "debito debiti",
+        "debt": "=debito debito+residuo debito+totale debiti",
     },
     "Dutch": {
         "name": "naam *naam",

@@ -90,6 +90,7 @@ _WHOLE: dict[str, Callable[[str], bool]] = {
 _TOKENS = {*MISSING_TOKENS, *TEXT_TOKENS, *NUMBER_TOKENS}
 #: Phone numbers that only their digits tell: codes of goods, accounts and places have such groups.
 BARE_PHONES = "phone numbers by their digits alone"
+PHONE_KINDS = ("phone numbers", BARE_PHONES)
 #: Kinds that other columns may look like: they need many different values, too.
 LOOSE_KINDS = ("postal addresses", "names of persons", BARE_PHONES)
 #: Kinds of which a person has one for long, so that its rows can be found by it.

@@ -14,6 +14,7 @@ import yaml
 
 from anonlib.arrays import Ints
 from anonlib.config.column_names import LANGUAGES
+from anonlib.config.direct import PHONE_KINDS
 from anonlib.config.guess import ColumnProfile, Guess, guess_role
 from anonlib.config.paths import relate
 from anonlib.config.person_key import find_person_key
@@ -251,8 +252,8 @@ def _guess_persons(profile: TableProfile, guesses: Mapping[str, Guess], key: str
         c.name for c in sorted(numbered, key=lambda c: not c.is_named_for_persons) if c.unique
     ]
     if any(c.is_named_for_persons and c.unique for c in numbered):
-        # What only looks like a person's, such as the number of a shop's phone, says less.
-        repeated = [c for c in repeated if c.is_named_for_persons]
+        # What only looks like phones may be those of shops, or codes.
+        repeated = [c for c in repeated if c.is_named_for_persons or c.kind not in PHONE_KINDS]
     if repeated:
         finest = max(repeated, key=lambda c: c.n_distinct)  # the first of equal ones
         return Persons((finest.name,), None, "it repeats, so a person seems to have several rows")

@@ -6,11 +6,12 @@ insensitive.
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from anonlib.config.column_names import name_words, translate_name
-from anonlib.config.direct import PERSONAL_KINDS, is_sure
+from anonlib.config.direct import LOOSE_SHARE, PERSONAL_KINDS, is_sure
 from anonlib.table.schema import Role, Scale
+from anonlib.text import count_noun
 
 #: A column of numbers with at most this many distinct values is nominal.
 FEW = 12
@@ -19,6 +20,8 @@ MIN_UNIQUE = 20
 #: Fewer values than this do not stand for the persons of a table: of fewer than two classes of
 #: the k that a draft has, nothing could be told apart.
 MIN_PERSONS = 20
+#: Why a column is taken for an identifier by its name.
+NAMED = "named like an identifier"
 #: The share of distinct values above which a column's values hardly repeat.
 NEARLY_UNIQUE = 0.9
 
@@ -33,8 +36,16 @@ def _words(text: str) -> frozenset[str]:
 _IDENTIFIER = _words(
     "id ids uuid guid ssn nin nino pesel bsn cpf curp aadhaar passport email mail phone telephone "
     "tel mobile fax iban name surname forename firstname lastname fullname nickname username login "
-    "address street url uri ip imei vin mrn licenseplate"
+    "address street url uri ip imei mrn licenseplate"
 )
+#: Those that say nothing of persons beside the name of a thing or place.
+_GENERIC = _words("id ids name")
+_THINGS = _words(
+    "product station ward department file drug medication city county country region district "
+    "shop store brand company stop route line article item category class"
+)
+#: What is told of identifiers, and is none.
+_TRAITS = _words("type version count status")
 #: Words of other languages that mean one of these may be numbers, too: French `nombre`, how many.
 _TEXTS_ONLY = _words("name address")
 _PERSON = _words(
@@ -51,6 +62,8 @@ _SENSITIVE = _words(
     "orientation sexuality tradeunion conviction criminal offence offense income salary wage wages "
     "earnings debt"
 )
+#: What is treated, and no person.
+_WATERS = _words("water wastewater sewage plant eau agua acqua wasser")
 #: Names that Spark and pandas give to columns without one.
 _UNNAMED = re.compile(r"_c\d+|Unnamed: \d+|__index_level_\d+__|index")
 _POSTAL = _words("zip zipcode postcode postal plz")
@@ -153,6 +166,18 @@ class ColumnProfile:
         return self.is_named_for_persons or _direct_kind(self) in PERSONAL_KINDS
 
     @property
+    def is_named_like_identifier(self) -> bool:
+        """Whether its name is that of an identifier, whatever its values are."""
+        words = self.words | {"".join(name_words(self.name))}
+        known = _IDENTIFIER - _GENERIC if _THINGS & words else _IDENTIFIER
+        return bool(known & words and not _TRAITS & words) or self.is_named_for_persons
+
+    @property
+    def may_identify(self) -> bool:
+        """Whether its values are enough to tell persons apart: names mean other things, too."""
+        return self.n_distinct >= MIN_PERSONS or self.distinct_share > LOOSE_SHARE
+
+    @property
     def is_named_for_persons(self) -> bool:
         """Whether its name says that each of its values stands for a person."""
         return _is_person_number(self.words)
@@ -186,6 +211,14 @@ def guess_role(column: ColumnProfile) -> Guess:
 
 def guess_scale(column: ColumnProfile) -> Guess:
     """Guesses the scale of a quasi-identifier by its type, its name and its counts."""
+    guess = _guess_scale(column)
+    if not column.is_named_like_identifier or column.may_identify or not column.n_present:
+        return guess
+    n, n_rows = count_noun(column.n_distinct, "value"), count_noun(column.n_present, "row")
+    return replace(guess, why=f"{NAMED}, but {n} in {n_rows}")
+
+
+def _guess_scale(column: ColumnProfile) -> Guess:
     if column.is_time:
         return Guess(Role.QUASI_IDENTIFIER, Scale.CONTINUOUS, "dates")
     if column.is_number and _CODES & column.words:
@@ -204,9 +237,8 @@ def _unfit(column: ColumnProfile) -> Guess | None:
 
 
 def _identifier(column: ColumnProfile) -> Guess | None:
-    whole = "".join(name_words(column.name))
-    if _IDENTIFIER & {*column.words, whole} or _is_person_number(column.words):
-        return Guess(Role.IDENTIFIER, None, "named like an identifier")
+    if column.is_named_like_identifier and column.may_identify:
+        return Guess(Role.IDENTIFIER, None, NAMED)
     if (kind := _direct_kind(column)) is not None:
         return Guess(Role.IDENTIFIER, None, f"looks like {kind}")
     if column.is_postal:
@@ -250,6 +282,9 @@ def _idle(column: ColumnProfile) -> Guess | None:
 
 
 def _sensitive(column: ColumnProfile) -> Guess | None:
-    if _SENSITIVE & column.words and column.n_distinct >= 2:
+    found = _SENSITIVE & column.words
+    if _WATERS & column.words:
+        found -= {"treatment"}
+    if found and column.n_distinct >= 2:
         return Guess(Role.SENSITIVE, None, "named like something confidential")
     return None

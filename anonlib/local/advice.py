@@ -9,7 +9,7 @@ import pyarrow as pa
 from anonlib.arrays import Ints
 from anonlib.config.direct import list_texts
 from anonlib.config.draft import scalar
-from anonlib.config.guess import ColumnProfile, guess_role
+from anonlib.config.guess import NAMED, ColumnProfile, guess_role
 from anonlib.config.person_key import find_person_key
 from anonlib.local.column_facts import parse_texts
 from anonlib.local.content_rules import Repetition
@@ -156,7 +156,7 @@ def advise_unchanged(profiles: Iterable[ColumnProfile]) -> Iterator[str]:
     """Notes on columns that are published as they are."""
     for column in profiles:
         guess = guess_role(column)
-        if guess.role is Role.IDENTIFIER:
+        if guess.role is Role.IDENTIFIER or guess.why.startswith(NAMED):
             yield (
                 f"column {column.name}: {guess.why}; it is published as it is: if it is an "
                 "identifier, name it in `identifiers`"

@@ -70,6 +70,43 @@ def test_numbers_are_no_names(name: str) -> None:
     assert guess_role(ColumnProfile(name, "string", 10_000, 90)).role == "identifier"
 
 
+#: Names that are those of identifiers, or may be in another language.
+OTHERS = [
+    *("dni_pobytu", "liczba_dni", "zwolnienia_dni", "vin_rouge", "prix_vin", "curso_matricula"),
+    *("lek_dicht", "water_treatment", "traitement_eau", "debito_formativo", "product_name"),
+    *("ward_name", "station name", "nom_commune", "naam gemeente", "stop_id", "route_id"),
+    *("street_type", "login_count", "id_type", "ip_version"),
+]
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_names_that_mean_something_else(name: str) -> None:
+    assert guess_role(ColumnProfile(name, "string", 10_000, 900)).role == "quasi_identifier"
+
+
+@pytest.mark.parametrize(
+    "name", ["dni", "nif_cliente", "matricula", "vin", "vehicle_vin", "hospital_id", "state id"]
+)
+def test_short_words_mean_it_alone(name: str) -> None:
+    assert guess_role(ColumnProfile(name, "string", 10_000, 900)).role == "identifier"
+
+
+@pytest.mark.parametrize(
+    "name", ["patient_no_show", "key_account", "household_no_children", "is_mobile", "street"]
+)
+def test_few_values_identify_nobody(name: str) -> None:
+    """Whatever their name says: too few to tell persons apart. In a small table, few are many."""
+    for n, n_distinct, role in (
+        (600, 19, "quasi_identifier"),
+        (600, 20, "identifier"),
+        (40, 8, "quasi_identifier"),
+        (40, 9, "identifier"),
+    ):
+        found = guess_role(ColumnProfile(name, "string", n, n_distinct))
+        assert found.role == role
+        assert ("values in" in found.why) == (role == "quasi_identifier")
+
+
 @pytest.mark.parametrize(
     ("name", "n_rows", "role"),
     [
