@@ -15,7 +15,9 @@ from anonlib.pages.front import (
     describe_filter,
     describe_use,
     find_chance,
+    find_changes,
     is_batch,
+    judge_utilities,
     was_attacked,
 )
 from anonlib.pages.release import count_states, describe_released, find_name
@@ -38,18 +40,8 @@ from anonlib.text import MISSING_TOKENS, count_noun, is_few, printable
 
 #: Said where nothing covers a point.
 NOT_COVERED = "not covered"
-#: Figures of utility, the best first: a measure and its figure, where more is worse.
-_UTILITIES = (
-    ("learning", "accuracy_loss"),
-    ("learning", "r2_loss"),
-    ("associations", "mean"),
-    ("queries", "median"),
-    ("marginals", "total_variation"),
-    ("marginals", "wasserstein"),
-)
-#: Losses that stand in where too few figures were measured.
+#: Losses of all quasi-identifiers, the first choice first.
 _LOSSES = ("ncp", "sse", "nllm", "classification", "discernibility")
-_N_UTILITIES = 3
 #: Tests without a control: measures, and the figure of each that the risks show.
 TESTS = {"linkage": "record", "disclosure": "certain"}
 #: Figures of the group that fares worst, and what they are in the list of groups.
@@ -203,14 +195,16 @@ def _few(n: int, k: int) -> str:
 
 
 def _columns(record: Record) -> Iterator[Row]:
-    losses = dict(_losses(record, "losses_by_column"))
-    for figure in () if has_few(record) else _list_figures(record, "marginals"):
-        if figure["name"] != "missing":
-            losses.setdefault(spoken(figure["name"]), {})[figure["of"]] = figure["value"]
+    changes = find_changes(record)
     for name, column in record["settings"]["columns"].items():
-        found = [(metric, of[name]) for metric, of in losses.items() if name in of]
-        loss = f"{found[0][0]} {number(found[0][1])}" if found else "–"
-        loss = "withheld" if has_few(record) and "recoder" in column else loss
+        told = [f"{number(changes[name].value)} of its distribution"] if name in changes else []
+        for metric, of in _losses(record, "losses_by_column").items():
+            if name in of:
+                value = number(of[name])
+                told.append(f"{value} of its variance" if metric == "mse" else f"{metric} {value}")
+        loss = ", ".join(told) or "–"
+        # They would tell of few suppressed rows, too.
+        loss = ("withheld" if "recoder" in column else "–") if has_few(record) else loss
         yield name, spoken(column["role"]), describe_released(column), loss
 
 
@@ -380,20 +374,25 @@ def _utilities(record: Record) -> Iterator[Row]:
 
 
 def _kept_utilities(record: Record) -> Iterator[Row]:
-    """The worst figures of utility; losses where too few were measured."""
-    rows: list[Row] = []
-    for measure, figure in _UTILITIES:
-        found = [each for each in _list_figures(record, measure) if each["name"] == figure]
-        if found and not any(row[0].startswith(measure) for row in rows):
-            worst = max(found, key=lambda f: (f["value"], f["of"]))
-            of = f", worst of {worst['of']}" if worst["of"] else ""
-            rows.append((f"{measure}: {spoken(figure)}{of}", number(worst["value"])))
+    """The three utilities as the report judges them; the loss, which a manifest confirms."""
+    for each in judge_utilities(_withhold_gates(record)):
+        yield each.title, f"{each.state}: {each.reason}"
     losses = _losses(record, "losses")
-    rows += [(f"loss {n}", number(losses[n])) for n in _LOSSES if losses.get(n) is not None]
-    yield from rows[:_N_UTILITIES]
+    if known := [name for name in _LOSSES if losses.get(name) is not None]:
+        yield f"loss {known[0]}", number(losses[known[0]])
     for note in record.get("notes", ()):
         if note.startswith("sse: "):
             yield "lower bound of the loss", note
+
+
+def _withhold_gates(record: Record) -> Record:
+    """The record, without what gates found that would tell of few suppressed rows."""
+    evaluation = record.get("evaluation") or {}
+    gates = [
+        {**gate, "found": withhold(record)} if tells_few(record, judged.figure) else gate
+        for gate, judged in zip(evaluation.get("gates", ()), list_gates(record), strict=True)
+    ]
+    return {**record, "evaluation": {**evaluation, "gates": gates}}
 
 
 def _groups(record: Record) -> Iterator[Row]:

@@ -403,17 +403,14 @@ def _judge_kept(record: Record, gates: _GateBounds) -> Iterator[JudgedFigure]:
 
 
 def _judge_shaped(record: Record, gates: _GateBounds) -> Iterator[JudgedFigure]:
-    """The worst column of all measures, and the columns that none has measured. A distance counts
-    where no share of rows was counted."""
-    found: dict[str, FigureFinding] = {}
-    left_to_gates = set()
-    for figure in _SHAPED.figures:
-        for of, each in _find_values(figure, record).items():
-            if gates.bounds(figure, of):
-                left_to_gates.add(of)
-            is_share = figure.endswith(".total_variation")
-            if of not in found or (is_share and each.value > found[of].value):
-                found[of] = each
+    """The worst column of all measures, and the columns that none has measured."""
+    found = find_changes(record)
+    left_to_gates = {
+        of
+        for figure in _SHAPED.figures
+        for of in _find_values(figure, record)
+        if gates.bounds(figure, of)
+    }
     judged = [each for of, each in found.items() if of not in left_to_gates]
     if worst := _find_worst(judged):
         yield _judge_by_default(_SHAPED, worst)
@@ -428,6 +425,18 @@ def _judge_shaped(record: Record, gates: _GateBounds) -> Iterator[JudgedFigure]:
     if unknown:
         text = f"Not measured: {printable(', '.join(unknown))}; name marginals."
         yield JudgedFigure(_SHAPED.title, "look", None, text, _SHAPED.unknown)
+
+
+def find_changes(record: Record) -> dict[str, FigureFinding]:
+    """By column: how its distribution changed, the worst of all measures. A distance counts where
+    no share of rows was counted."""
+    found: dict[str, FigureFinding] = {}
+    for figure in _SHAPED.figures:
+        is_share = figure.endswith(".total_variation")
+        for of, each in _find_values(figure, record).items():
+            if of not in found or (is_share and each.value > found[of].value):
+                found[of] = each
+    return found
 
 
 def _judge_told(record: Record, gates: _GateBounds) -> Iterator[JudgedFigure]:

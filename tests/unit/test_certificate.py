@@ -18,6 +18,7 @@ from anonlib import registry
 from anonlib.auditing import Verdict
 from anonlib.errors import InputError
 from anonlib.pages import render, secrecy
+from anonlib.pages.front import judge_utilities
 from anonlib.pages.output import certify, read_certificate
 from anonlib.pages.seal import Facts, find_changes, open_seal, seal_record
 from anonlib.pages.specs import read_persons
@@ -103,7 +104,9 @@ def test_the_first_pages() -> None:
     assert (data["rows"], data["rows of the smallest class"]) == ("30,000", "10")
     columns = texts(found, "Columns")
     assert columns["name"] == "identifier | dropped | –"
-    assert columns["age"].startswith("quasi identifier | interval | mse 0.021")
+    assert columns["age"].startswith(
+        "quasi identifier | interval | 0.014 of its distribution, 0.021 of its variance"
+    )
     assert columns["city"] == "insensitive | as it is | –"
     verdicts = texts(found, "Verdicts")
     assert verdicts["ours: what we ask"].startswith("1 kept, 1 for a person to confirm")
@@ -111,7 +114,7 @@ def test_the_first_pages() -> None:
     assert risks["singling out"] == "not attacked | – | not covered | no gate"
     assert risks["largest chance to be found by class size"] == "0.1 | – | exact | above 0.09"
     utilities = texts(found, "Three utilities")
-    assert len(utilities) == 4
+    assert len(utilities) == 5
     assert utilities["worst subgroup"].startswith("not covered")
     assert (
         texts(found, "Digests")["promise"]
@@ -341,6 +344,25 @@ def test_figures_that_are_told_are_there() -> None:
         assert name in known[measure].names, figure
 
 
+def test_utilities_are_those_of_the_report() -> None:
+    """The worst column of all: `marginals` looks at some only, by a figure of their own."""
+    of = {"age": 0.34, "sex": 0.01}
+    overview = {
+        "figures": [reports.figure("total_variation", n, column) for column, n in of.items()],
+        "series": [],
+    }
+    marginals = [reports.figure("total_variation", 0.01, "sex")]
+    marginals.append(reports.figure("wasserstein", 0.05, "age"))
+    measures = {"marginals": reports.findings(marginals)}
+    given = record(overview=overview, evaluation={"measures": measures, "gates": []})
+    told = texts(seal_record(json.dumps(given)), "Three utilities")
+    for each in judge_utilities(given):
+        assert told[each.title] == f"{each.state}: {each.reason}"
+    assert "0.34 of age. Beyond 0.1" in told["Distribution of each column"]
+    columns = texts(seal_record(json.dumps(given)), "Columns")
+    assert "| 0.34 of its distribution" in columns["age"]
+
+
 def test_how_near_a_loss_is_to_its_bound() -> None:
     text = "sse: at most 1.2 % above the optimum (bound by the nearest rows of each row)"
     found = texts(facts(notes=["an index", text]), "Three utilities")
@@ -353,7 +375,8 @@ def test_losses_with_few_suppressed_rows_stay_hidden() -> None:
     assert "loss ncp" in texts(shown, "Three utilities")
     assert not any(name.startswith("loss") for name in texts(hidden, "Three utilities"))
     age = [texts(each, "Columns")["age"] for each in (shown, hidden)]
-    assert ["mse" in each for each in age] == [True, False]
+    assert ["variance" in each for each in age] == [True, False]
+    assert "withheld" in age[1]
 
 
 def test_what_remains_follows_from_the_config() -> None:
