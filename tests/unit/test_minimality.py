@@ -119,7 +119,7 @@ def read_all(columns: Sequence[Column], table: pa.Table, *, released: bool) -> l
 FORMS = st.sampled_from(["set", "flat", "node", "proportional"])
 
 
-@settings(max_examples=30)
+@settings(max_examples=15)
 @given(st.integers(0, 10**6), FORMS, st.integers(2, 9), st.integers(1, 4))
 def test_classes_and_parts_are_those_of_slow_counts(
     tmp_path_factory: pytest.TempPathFactory, seed: int, form: str, n_cells: int, n_parts: int
