@@ -1,15 +1,19 @@
 """What a release promised and the config of an audit does not ask; what an audit rests on."""
 
+from contextlib import nullcontext
 from typing import Any
+from unittest.mock import MagicMock
 
 import pyarrow as pa
 import pytest
 
 import anonlib
+from anonlib import pipeline
 from anonlib.auditing.report import AuditReport, Verdict
 from anonlib.cli.show.junit import audit_cases
 from anonlib.config.reading import parse
 from anonlib.evaluation.published_spec import list_premises
+from anonlib.run.manifest_reading import Publication
 from anonlib.run.shortfalls import find_shortfalls
 
 NOMINAL = {"role": "quasi_identifier", "scale": "nominal"}
@@ -212,3 +216,42 @@ def test_what_can_not_be_counted_does_not_fail() -> None:
     begin = "AuditReport(can't be counted here; 6 rows in 1 class; k_anonymity k=5 can't be counted"
     assert repr(report).startswith(begin)
     assert "fails" not in repr(report)
+
+
+@pytest.mark.parametrize(
+    ("publication", "returns", "n_premises", "n_shortfalls"),
+    [
+        (Publication(None, None), True, 1, 1),
+        (Publication(None, 4), True, 2, 1),
+        (Publication({}, None), False, 1, 0),
+        (Publication({**MANIFEST, "rows_released": 9}, None), False, 1, 0),
+        (Publication({**MANIFEST, "rows_released": 8}, None), False, 2, 0),
+        (Publication({**MANIFEST, "persons_return": True}, None), True, 1, 0),
+    ],
+)
+def test_an_audit_of_a_delta_table(
+    monkeypatch: pytest.MonkeyPatch,
+    publication: Publication,
+    returns: bool,
+    n_premises: int,
+    n_shortfalls: int,
+) -> None:
+    """What is unknown of its release is taken for the worse, and said."""
+    spark, asked = MagicMock(), list[bool]()
+
+    def audit(rows: Any, config: Any, *, persons_return: bool) -> AuditReport:
+        asked.append(persons_return)
+        return AuditReport(9, 1, (), (), ((9, 1),), "none", premises=("persons: some",))
+
+    for name, stand_in in (
+        ("session", lambda _: spark),
+        ("require_minimum_k", lambda *_: None),
+        ("explain_damage", lambda *_: nullcontext()),
+        ("read_publication", lambda *_: publication),
+        ("audit_published", audit),
+    ):
+        monkeypatch.setattr(pipeline, name, stand_in)
+    report = pipeline.audit_delta("out", parse(CONFIG), MagicMock())
+    assert asked == [returns]
+    assert len(report.premises) == n_premises
+    assert len(report.shortfalls) == n_shortfalls
