@@ -182,7 +182,8 @@ def look_back(
         target.require_constraints(_columns(source.schema))
         if not config.release.acknowledge_overwrite:
             _require_others(target, source, ledger)
-        return PriorRelease(notes=tuple(describe_change(promise, target, records)))
+        changes = describe_change(promise, target, records)
+        return PriorRelease(notes=(*changes, *target.describe_losses()))
     rows = _read_target(config.release.partition_by, target, source.schema)
     require_kept(promise, target, records)
     with translate_errors("release.path"):

@@ -39,9 +39,11 @@ from anonlib.spark.delta_files import (
     save_mode,
 )
 from anonlib.spark.delta_log import (
+    describe_definitions,
     has_property,
     is_append_only,
     list_applications,
+    list_clustering,
     list_data_files,
     list_identity_columns,
     read_constraints,
@@ -588,6 +590,20 @@ class Target:
                     "itself (GENERATED ALWAYS AS IDENTITY), and takes none; rename the column of "
                     "the source, or release to another table"
                 )
+
+    def describe_losses(self) -> Iterator[str]:
+        """A note if an overwrite leaves out what others said of the table's columns."""
+        with translate_errors("release.path"):
+            there = read_metadata(self._spark, self._snapshot)
+            lost = describe_definitions(there.schema)
+            if "clustering" in there.features:
+                by = ", ".join(list_clustering(self._spark, self.path))
+                lost += [f"CLUSTER BY {by}"] * bool(by)
+        if lost:
+            yield (
+                f"the replaced table had {'; '.join(lost)}, and the new one has not: set that anew "
+                "(ALTER TABLE) if it is needed"
+            )
 
     def _operation(self, text: str) -> Any:
         by = self._release.partition_by

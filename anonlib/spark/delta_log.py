@@ -18,6 +18,9 @@ from anonlib.spark.jvm import (
     struct_type,
 )
 
+#: What metadata of columns begin with whose values Delta makes.
+_GENERATED = ("delta.generationExpression", "delta.identity.")
+
 
 @dataclass(frozen=True)
 class TableMetadata:
@@ -82,6 +85,27 @@ def read_property(snapshot: Any, name: str) -> str:
 def is_append_only(snapshot: Any) -> bool:
     """Whether Delta refuses commits that remove rows of the table of a snapshot."""
     return read_property(snapshot, "delta.appendOnly") == "true"
+
+
+def describe_definitions(columns: StructType) -> list[str]:
+    """What those who made a table said of its columns, and an overwrite of them leaves out."""
+    kinds = {
+        "NOT NULL": [field.name for field in columns if not field.nullable],
+        "comments": [field.name for field in columns if "comment" in field.metadata],
+        "generated values": [
+            field.name
+            for field in columns
+            if any(key.startswith(_GENERATED) for key in field.metadata)
+        ],
+    }
+    return [f"{kind} of {', '.join(names)}" for kind, names in kinds.items() if names]
+
+
+def list_clustering(spark: SparkSession, path: str) -> list[str]:
+    """The columns that the table at a path is clustered by."""
+    name = path.replace("`", "``")
+    found = spark.sql(f"DESCRIBE DETAIL delta.`{name}`").select("clusteringColumns").collect()
+    return [*found[0][0]]
 
 
 def list_identity_columns(columns: StructType) -> list[str]:

@@ -46,7 +46,7 @@ def started(shell: Shell, place: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     with monkeypatch.context() as patch:
         for module in (staging, publish):
             patch.setattr(module, "count_files", lambda *how: 3)
-        start_from(shell, place, settings(place))
+        start_from(shell, place, settings(place), "--run-id", "one")
     return place
 
 
@@ -158,3 +158,43 @@ def test_a_constraint_of_a_column_that_the_release_lacks(
     spark.sql(f"ALTER TABLE delta.`{target}` DROP CONSTRAINT low")
     spark.sql(f"ALTER TABLE delta.`{target}` ADD CONSTRAINT low CHECK (wage > 0)")
     assert shell.release(other).code == 0
+
+
+def test_what_others_did_after_the_release(
+    shell: Shell, spark: SparkSession, started: Path
+) -> None:
+    """It is told by an audit, by the run that is repeated, and before it is overwritten."""
+    config = settings(started)
+    table = f"delta.`{config['release']['path']}`"
+    place = Path(config["release"]["path"])
+    assert len(anonlib.audit(place, config).premises) == 2
+    spark.sql(f"DELETE FROM {table} WHERE illness LIKE '%-1'")
+    assert "others changed the table after version 0" in anonlib.audit(place, config).premises[2]
+    said = shell.release(config, "--run-id", "one")
+    assert said.code == 0, said.err
+    assert "its rows may not be there any more" in " ".join(said.out.split())
+    spark.sql(f"ALTER TABLE {table} ALTER COLUMN city COMMENT 'town'")
+    path = started / "people.parquet"
+    frame = pd.read_parquet(path)
+    frame.assign(**{"a b": "x"}).to_parquet(path, index=False)
+    roles = {"a b": {"role": "sensitive"}}
+    release = {"mode": "overwrite", "acknowledge_overwrite": True}
+    mapped = settings(started, attributes=roles, release=release)
+    (refused,) = anonlib.check(mapped).obstacles
+    assert "SET TBLPROPERTIES ('delta.columnMapping.mode' = 'name')" in refused
+    spark.sql(f"ALTER TABLE {table} SET TBLPROPERTIES ('delta.columnMapping.mode' = 'name')")
+    said = shell.release(mapped)
+    assert said.code == 0, said.err
+    assert "the replaced table had comments of city, and" in " ".join(said.out.split())
+
+
+def test_a_table_whose_values_delta_makes(
+    shell: Shell, spark: SparkSession, tmp_path: Path
+) -> None:
+    write_people(tmp_path)
+    release = {"mode": "overwrite", "acknowledge_overwrite": True}
+    config = settings(tmp_path, release=release)
+    table = f"delta.`{config['release']['path']}`"
+    spark.sql(f"CREATE TABLE {table} (wage BIGINT GENERATED ALWAYS AS IDENTITY, x INT) USING delta")
+    (refused,) = anonlib.check(config).obstacles
+    assert "makes the values of column wage itself" in refused

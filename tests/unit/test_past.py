@@ -1,7 +1,7 @@
 """What a run is checked against of the releases before it, without Spark."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, ClassVar, cast
@@ -193,6 +193,7 @@ class Table:
         self.log = [SimpleNamespace()]
         self.constraints: StructType | None = None
         self.asked_names: StructType | None = None
+        self.losses: tuple[str, ...] = ()
 
     def runs(self) -> frozenset[str]:
         return self.committed
@@ -208,6 +209,9 @@ class Table:
 
     def newest_manifest(self) -> str:
         return "{}"
+
+    def describe_losses(self) -> Iterator[str]:
+        yield from self.losses
 
     def require_names(self, columns: StructType) -> None:
         self.asked_names = columns
@@ -361,6 +365,8 @@ def test_a_table_that_is_replaced(kept: list[str]) -> None:
     table = Table(0)
     assert look(table, Ledger(), "overwrite").notes == ("it is weaker",)
     assert table.constraints == table.asked_names == StructType([AGE, TOWN])
+    table.losses = ("it had comments",)
+    assert look(table, Ledger(), "overwrite").notes == ("it is weaker", "it had comments")
     assert kept == []
 
 

@@ -183,6 +183,37 @@ def test_names_that_delta_can_not_put_in_place_of_others(
         made.require_names(columns)
 
 
+@pytest.mark.parametrize(
+    ("clustering", "said"),
+    [
+        (None, "had NOT NULL of a, b; comments of b; generated values of c, d, and the new one"),
+        ([], "generated values of c, d, and the new one has not"),
+        (["b", "a"], "generated values of c, d; CLUSTER BY b, a, and the new one has not: set"),
+    ],
+)
+def test_what_an_overwrite_leaves_out(
+    store: Store, log: Log, monkeypatch: pytest.MonkeyPatch, clustering: Any, said: str
+) -> None:
+    there = [
+        StructField("a", LongType(), nullable=False),
+        StructField("b", LongType(), nullable=False, metadata={"comment": "secret"}),
+        StructField("c", LongType(), metadata={"delta.generationExpression": "a + b"}),
+        StructField("d", LongType(), metadata={"delta.identity.start": 1}),
+        StructField("e", LongType()),
+    ]
+    features = frozenset[str]() if clustering is None else frozenset({"clustering"})
+    metadata = delta_log.TableMetadata(StructType(there), frozenset(), features)
+    monkeypatch.setattr(publish, "read_metadata", lambda *_: metadata)
+    monkeypatch.setattr(publish, "list_clustering", lambda *_: clustering)
+    made = target(log, Snapshot(3), mode="overwrite")
+    (note,) = made.describe_losses()
+    assert said in note
+    assert "secret" not in note
+    plain = delta_log.TableMetadata(StructType(there[4:]), frozenset(), features - {"clustering"})
+    monkeypatch.setattr(publish, "read_metadata", lambda *_: plain)
+    assert [*made.describe_losses()] == []
+
+
 def test_runs(store: Store, log: Log) -> None:
     """Only ours, without the prefix; asked anew only after a commit."""
     made = target(log, Snapshot(2, ("anonlib:one", "another", "anonlib:two")))
