@@ -58,40 +58,55 @@ class Entry:
     unnamed: bool = False
     gap: str = ""
     is_whole: bool = False
-    columns: tuple[str, ...] = ()  # those of earlier versions do not tell
+    columns: tuple[tuple[str, str], ...] = ()  # name and type; of earlier versions: not told
 
 
 class Rows:
-    """The rows of a table, known by their digest: whichever order its columns are in now, they are
-    those that a run left if the values of each name are."""
+    """The rows of a table, known by their digest: whichever order its columns are in now, and
+    however wide their whole numbers, they are those that a run left if the values of each name
+    are."""
 
     def __init__(
         self,
-        columns: Sequence[str],
+        columns: Sequence[tuple[str, str]],
         digest: Digest,
-        take_digest: Callable[[Sequence[int]], Digest],
+        take_digest: Callable[[Sequence[tuple[int, str]]], Digest | None],
     ):
         """The rows of a table.
 
         Args:
-            columns: Its names, in its order.
+            columns: The name and the type of each column, in its order.
             digest: The digest in that order.
-            take_digest: The digest by the places of the columns in the order wanted. Cost: a pass.
+            take_digest: The digest by the places of the columns in the order wanted, read as these
+                types; None if these can't hold all values. Cost: a pass or two.
         """
         self._columns, self._take_digest = tuple(columns), take_digest
-        self._digests = {self._columns: digest}
+        self._digests: dict[tuple[tuple[str, str], ...], Digest | None] = {self._columns: digest}
+        self._n_rows = digest.n_rows
 
     def are_of(self, entry: Entry) -> bool:
         """Whether the run of an entry left just these rows."""
         digest, columns = entry.digest, entry.columns or self._columns
-        if digest is None or digest.n_rows != self._digests[self._columns].n_rows:
-            return False
-        if sorted(columns) != sorted(self._columns):
+        if digest is None or digest.n_rows != self._n_rows:
             return False
         if columns not in self._digests:
-            places = [self._columns.index(name) for name in columns]
-            self._digests[columns] = self._take_digest(places)
+            place = {name: i for i, (name, _) in enumerate(self._columns)}
+            there = dict(self._columns)
+            if place.keys() != dict(columns).keys():
+                return False
+            if any(
+                there[name] != type and not is_widened(there[name], type) for name, type in columns
+            ):
+                return False
+            wanted = [(place[name], type) for name, type in columns]
+            self._digests[columns] = self._take_digest(wanted)
         return self._digests[columns] == digest
+
+
+def is_widened(now: str, before: str) -> bool:
+    """Whether a type of Spark holds all whole numbers of another one, and more."""
+    wide = ("tinyint", "smallint", "int", "bigint")
+    return {now, before} <= {*wide} and wide.index(now) > wide.index(before)
 
 
 class Ledger:
@@ -249,7 +264,7 @@ class Ledger:
         run_id: str,
         source: Source,
         digest: Digest,
-        columns: tuple[str, ...],
+        columns: tuple[tuple[str, str], ...],
         verdicts: Iterable[str],
         state: str,
         *,
@@ -258,7 +273,8 @@ class Ledger:
     ) -> None:
         """Writes the source's persons as a run's, in place of what it may have left before.
 
-        columns: Those of the table, in the order of the digest. gap: Why some rows of the table are
+        columns: Those of the table, with
+        their types, in the order of the digest. gap: Why some rows of the table are
         of unknown persons. is_whole: Whether all rows of the source are released.
 
         Raises ConfigError when a run of another table has this id in this ledger.
@@ -417,6 +433,6 @@ def _entry(content: dict[str, Any]) -> Entry:
             "persons": tuple((name, type) for name, type in content["persons"]),
             "digest": None if digest is None else Digest(**digest),
             "verdicts": tuple(content["verdicts"]),
-            "columns": tuple(content.get("columns", ())),
+            "columns": tuple((name, type) for name, type in content.get("columns", ())),
         }
     )

@@ -16,13 +16,13 @@ from anonlib.errors import AuditError, ConfigError, InfeasibleError, InputError,
 from anonlib.local.table_digest import Digest
 from anonlib.privacy import PrivacyModel
 from anonlib.run.backlog import Backlog, Waiting, can_wait
-from anonlib.run.ledger import Ledger, Rows, open_ledger
+from anonlib.run.ledger import Ledger, Rows, is_widened, open_ledger
 from anonlib.run.promise import describe_change, make_promise, require_kept
 from anonlib.run.publish import Target
 from anonlib.run.published_audit import PublishedAudit, find_published_audit
 from anonlib.run.waiting_rows import require_new_rows
 from anonlib.source import Source
-from anonlib.spark.digest import digest_table
+from anonlib.spark.digest import digest_as, digest_table
 from anonlib.spark.storage import Storage
 from anonlib.spark.translation import translate_errors
 from anonlib.spark.values import spark_type
@@ -69,7 +69,7 @@ class Past:
         run_id: str,
         source: Source,
         after: Digest,
-        columns: tuple[str, ...],
+        columns: tuple[tuple[str, str], ...],
         report: AuditReport,
         *,
         gap: str,
@@ -81,7 +81,7 @@ class Past:
             run_id: The run.
             source: Its source.
             after: The digest of the table after the run.
-            columns: Those of the table, in its order.
+            columns: Those of the table, with their types, in its order.
             report: The audit of that table.
             gap: Why some of its rows are of unknown persons.
             is_whole: Whether all rows of the source are released.
@@ -143,6 +143,12 @@ class PriorRelease:
         """By id: the names of the released columns, in the order in which they are written."""
         names = {column.id: column.name for column in schema.released}
         return names if self.rows is None else {id: names[id] for id in self.rows.columns}
+
+    def columns(self, schema: Schema) -> tuple[tuple[str, str], ...]:
+        """The names of the released columns and their types, in the order in which they are
+        written."""
+        types = _types(_columns(schema))
+        return tuple((name, types[name]) for name in self.names(schema).values())
 
     def with_batch(self, staged_rows: DataFrame, schema: Schema) -> DataFrame | None:
         """The table with the batch added, under the published names; None without a table to add
@@ -211,7 +217,8 @@ def look_back(
 def _find_rows(target: Target, digest: Digest) -> Rows:
     """The rows of the target. digest: Theirs, by the order of its columns."""
     table = target.published()
-    return Rows(table.columns, digest, partial(digest_table, table))
+    columns = [(field.name, field.dataType.simpleString()) for field in table.schema]
+    return Rows(columns, digest, partial(digest_as, table))
 
 
 def _require_none_waiting(spark: SparkSession, config: Config, target: Target) -> None:
@@ -271,7 +278,7 @@ def _mismatches(table: StructType, schema: Schema) -> Iterator[str]:
             yield f"it lacks column {name}"
         elif name not in ours:
             yield f"the batch has no column {name}"
-        elif there[name] != ours[name] and not _is_widened(there[name], ours[name]):
+        elif there[name] != ours[name] and not is_widened(there[name], ours[name]):
             yield f"column {name} is {there[name]} in the table, and {ours[name]} in the batch"
 
 
@@ -279,16 +286,11 @@ def _narrow(table: StructType, schema: Schema) -> Iterator[str]:
     """Columns of whole numbers that are wider in the table: no table can undo that."""
     there, ours = _types(table), _types(_columns(schema))
     for name in sorted({*there} & {*ours}):
-        if _is_widened(there[name], ours[name]):
+        if is_widened(there[name], ours[name]):
             yield (
                 f"column {name} is {there[name]} in the table, and {ours[name]} in the batch: set "
                 f"attributes.{name}.type to {there[name]}"
             )
-
-
-def _is_widened(there: str, ours: str) -> bool:
-    wide = ("tinyint", "smallint", "int", "bigint")
-    return {there, ours} <= {*wide} and wide.index(there) > wide.index(ours)
 
 
 def _other_trees(target: Target, schema: Schema) -> Iterator[str]:

@@ -282,7 +282,7 @@ class Run:
             self.run_id,
             source,
             self.prior.digest + digest_of_rows,
-            tuple(names.values()),
+            self.prior.columns(schema),
             release.table_report,
             gap=self.prior.gap,
             is_whole=outcome.digest.n_rows == scan.n_rows,

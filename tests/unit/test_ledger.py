@@ -34,12 +34,16 @@ ONE = Entry("one", "table", derive_key_check(KEY), (("name", "string"),), None, 
 TWO = replace(ONE, run_id="two", digest=NOW, verdicts=("k", "l"), insensitive="checked")
 
 
-def rows(digest: Digest, *other: Digest) -> Rows:
+def rows(digest: Digest, *other: Digest | None) -> Rows:
     """A table with the columns a and b. other: Its digest by b and a, which is taken once."""
     left = iter(other)
-    return Rows(["a", "b"], digest, lambda places: next(left) if places == [1, 0] else Digest())
+    wanted = [(1, "int"), (0, "string")]
+    there = [("a", "string"), ("b", "bigint")]
+    return Rows(there, digest, lambda columns: next(left) if columns == wanted else Digest())
 
 
+#: Another order of these columns, of which one was narrower.
+OTHER = (("b", "int"), ("a", "string"))
 THERE = rows(NOW)
 
 
@@ -170,14 +174,21 @@ def test_a_gap_that_a_run_accepted(store: Far) -> None:
 
 def test_rows_in_another_order_of_columns(store: Far) -> None:
     """The values of each name count, and no pass is made where the number of rows differs."""
-    put(store, ONE, replace(TWO, columns=("b", "a")))
+    put(store, ONE, replace(TWO, columns=OTHER))
     assert ledger().knows(RUNS, rows(Digest(9, 1), NOW))
     assert not ledger().knows(RUNS, rows(NOW, Digest(9, 1)))
     again = rows(Digest(9, 1), NOW)
     assert ledger().proves(RUNS, again, ["k"]) is ledger().knows(RUNS, again) is True
     assert not ledger().knows(RUNS, rows(Digest(8, 1)))
-    put(store, replace(TWO, columns=("a", "c")))
-    assert not ledger().knows(RUNS, rows(NOW))
+    # A number that is too large for the type that the column had.
+    assert not ledger().knows(RUNS, rows(Digest(9, 1), None))
+    for columns in (
+        (("a", "string"), ("c", "bigint")),
+        (("b", "string"), ("a", "string")),
+        (("a", "string"),),
+    ):
+        put(store, replace(TWO, columns=columns))
+        assert not ledger().knows(RUNS, rows(NOW))
 
 
 def test_whole_numbers_that_identify_persons_are_of_one_type(store: Far) -> None:
@@ -419,9 +430,9 @@ def test_a_written_entry(
         )
     )
     source: Any = SimpleNamespace(schema=SCHEMA)
-    made.write("one", source, NOW, ("b", "a"), ["k"], "none", gap="why", is_whole=is_whole)
+    made.write("one", source, NOW, OTHER, ["k"], "none", gap="why", is_whole=is_whole)
     begun = replace(ONE, digest=NOW, verdicts=("k",), n_tokens=None, gap="why", is_whole=is_whole)
-    begun = replace(begun, columns=("b", "a"))
+    begun = replace(begun, columns=OTHER)
     assert seen == [Far.root, (Far.root, begun, ["entry.json"])]
     assert made._read("one") == replace(begun, n_tokens=4, unnamed=nobody == 1)
     assert tokens.paths == [f"{Far.root}/run-one/tokens"] * 2

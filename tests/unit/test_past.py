@@ -222,7 +222,7 @@ class Table:
 
 def are_now(rows: Rows) -> bool:
     """Whether these are the rows of Table."""
-    entry: Any = SimpleNamespace(digest=NOW, columns=("town", "age"))
+    entry: Any = SimpleNamespace(digest=NOW, columns=(("town", "string"), ("age", "int")))
     return rows.are_of(entry)
 
 
@@ -390,6 +390,7 @@ def test_a_table_that_is_appended_to(kept: list[str]) -> None:
         rows: Any = prior.rows
         assert rows.columns == ["c2", "c1"]
         assert prior.names(SCHEMA) == {"c2": "town", "c1": "age"}
+        assert prior.columns(SCHEMA) == (("town", "string"), ("age", "int"))
         batch: Any = Frame(StructType([AGE, TOWN]), [(50, "Bonn")]).toDF("c1", "c2")
         whole: Any = prior.with_batch(batch, SCHEMA)
         assert (whole.columns, whole.rows[1:]) == (["town", "age"], [("Kiel", 40), ("Bonn", 50)])
@@ -546,5 +547,5 @@ def test_a_digest_is_of_values_by_the_order_of_columns(
     other = Digest(2, 5, 6)
     monkeypatch.setattr(digests, "digest", lambda table: other if table.columns[0] == "c1" else 0)
     rows = module._find_rows(cast(Any, Table()), NOW)
-    entry: Any = SimpleNamespace(digest=other, columns=("age", "town"))
+    entry: Any = SimpleNamespace(digest=other, columns=(("age", "int"), ("town", "string")))
     assert rows.are_of(entry)
