@@ -2,7 +2,8 @@
 
 Patterns are in lower case and without accents, as names are compared: `*` stands for any letters
 of a word, `?` for one; `+` is between words that follow each other or are written as one; `=` is
-before what must be the whole name.
+before what must be the whole name. `oneperson` is a word for a person that is all of a name: each
+value stands for one.
 """
 
 import re
@@ -18,6 +19,20 @@ _MEANINGS = {
     "English": {
         "tradeunion": "union+member* trade+union*",
         "licenseplate": "=vin vin+number vin+no vin+code vehicle+vin car+vin",
+        "oneperson": "=patient =customer =client =member =employee =student =citizen =respondent "
+        "=borrower =participant =pupil =learner =applicant =claimant =tenant =voter =taxpayer "
+        "=donor "
+        "=guest =passenger =pseudonym",
+        "salary": "=pay gross+pay net+pay base+pay basic+pay annual+pay monthly+pay weekly+pay "
+        "hourly+pay pay+rate remuneration",
+        "politics": "vote+intention voting+intention party+affiliation party+preference",
+        "disease": "hb+a+1+c phq+9 viral+load mental+health cause+of+death dx",
+        "treatment": "=drg drg+code procedure+code",
+        "genotype": "blood+type blood+group",
+        "ethnicity": "asylum* refugee*",
+        "sexuality": "gender+identity transgender",
+        "conviction": "police+record arrest arrests",
+        "debt": "credit+score credit+rating arrears loan+default",
     },
     "German": {
         "name": "?*enname geburtsname mitgliedsname",
@@ -39,6 +54,10 @@ _MEANINGS = {
         "customer": "kunde* kd mandant* klient*",
         "employee": "personal* pers mitarbeiter* beschaftigte* beschaeftigte*",
         "person": "personen* proband* teilnehmer* bewohner* buerger*",
+        "oneperson": "=proband =probandin =kunde =kundin =klient =klientin =mitarbeiter "
+        "=versicherter "
+        "=teilnehmer =schuler =schueler =mitglied =vertragskonto vertragskonto+nummer "
+        "vertragskonto+nr",
         "member": "mitglied*",
         "student": "schuler* schueler* studierende* studenten*",
         "household": "haushalt*",
@@ -52,24 +71,30 @@ _MEANINGS = {
         "age": "alter",
         "date": "datum *datum",
         "diagnosis": "diagnose* *diagnose *diagnosen befund*",
-        "disease": "krankheit* *krankheit erkrankung* *erkrankung",
+        "disease": "krankheit* *krankheit erkrankung* *erkrankung allergie* krebs krebsart "
+        "krebsdiagnose tumor* todesursache* depression*",
         "symptom": "symptom*",
         "medication": "medikament* medikation* arznei*",
         "therapy": "therapie*",
-        "treatment": "behandlung*",
+        "treatment": "behandlung* =ops ops+code ops+schlussel ops+schluessel",
         "religion": "konfession* religion* glauben* kirchensteuer*",
-        "politics": "politisch* partei*",
+        "politics": "politisch* partei* wahlabsicht* wahlverhalten wahlentscheidung",
         "sexuality": "sexuell* sexualitat",
-        "ethnicity": "ethnie ethnisch* ethnizitat migrationshintergrund",
+        "ethnicity": "ethnie ethnisch* ethnizitat migrationshintergrund asyl* fluchtling* "
+        "fluechtling* aufenthaltsstatus aufenthaltstitel kaste",
         "tradeunion": "gewerkschaft*",
-        "disability": "behinderung* *behinderung behindert* schwerbehindert* behinderungsgrad gdb",
+        "disability": "behinderung* *behinderung behindert* schwerbehindert* behinderungsgrad gdb "
+        "pflegegrad* pflegestufe*",
         "pregnancy": "schwanger*",
-        "genotype": "genotyp genotypen gendefekt",
+        "genotype": "genotyp genotypen gendefekt blutgruppe*",
         "conviction": "vorstrafe* vorbestraft* straftat* delikt*",
         "income": "einkommen* *einkommen",
-        "salary": "gehalt bruttogehalt nettogehalt jahresgehalt monatsgehalt grundgehalt",
+        "salary": "gehalt bruttogehalt nettogehalt jahresgehalt monatsgehalt grundgehalt "
+        "jahresbrutto monatsbrutto jahresnetto monatsnetto =entgelt bruttoentgelt nettoentgelt "
+        "jahresentgelt monatsentgelt arbeitsentgelt =verguetung =vergutung bezuge bezuege "
+        "besoldung*",
         "wage": "lohn bruttolohn nettolohn stundenlohn arbeitslohn",
-        "debt": "schulden* schuldenstand verschuldung*",
+        "debt": "schulden* schuldenstand verschuldung* schufa* bonitat* bonitaet* mahnstufe",
     },
     "French": {
         "name": "nom noms nom+de+famille",
@@ -77,7 +102,8 @@ _MEANINGS = {
         "address": "adresse* domicile",
         "street": "rue",
         "email": "courriel*",
-        "nin": "matricule numero+nir securite+sociale",
+        "nin": "matricule numero+nir securite+sociale rpps",
+        "oneperson": "=assure =eleve =etudiant =salarie =adherent",
         "passport": "passeport*",
         "licenseplate": "immatriculation",
         "id": "identifiant*",
@@ -94,23 +120,23 @@ _MEANINGS = {
         "city": "ville commune",
         "birthdate": "date+naissance date+de+naissance",
         "diagnosis": "diagnostic diagnostics",
-        "disease": "maladie* pathologie*",
+        "disease": "maladie* pathologie* allergie* tumeur* cause+deces cause+de+deces vih sida",
         "symptom": "symptome*",
         "medication": "medicament*",
         "therapy": "therapie*",
         "treatment": "traitement*",
         "religion": "confession croyance*",
-        "politics": "politique*",
+        "politics": "politique* intention+vote intention+de+vote",
         "sexuality": "sexuelle",
         "ethnicity": "ethnie* ethnique*",
         "tradeunion": "syndicat syndicats syndical syndicale syndique*",
         "disability": "handicap* invalidite",
         "pregnancy": "grossesse* enceinte",
-        "genotype": "genotype*",
+        "genotype": "genotype* groupe+sanguin",
         "conviction": "condamnation* casier+judiciaire",
         "income": "revenu revenus",
-        "salary": "salaire*",
-        "debt": "dette* endettement",
+        "salary": "salaire* remuneration* net+a+payer",
+        "debt": "dette* endettement impaye*",
     },
     "Polish": {
         "forename": "imie imiona",
@@ -126,6 +152,7 @@ _MEANINGS = {
         "customer": "klient klienta",
         "employee": "pracownik pracownika",
         "person": "osoba osoby",
+        "oneperson": "=pacjent =klient =pracownik =uczen =ubezpieczony",
         "member": "czlonek czlonka",
         "student": "uczen ucznia studenta",
         "household": "gospodarstwo gospodarstwa",
@@ -138,13 +165,13 @@ _MEANINGS = {
         "birthdate": "data+urodzenia",
         "age": "wiek",
         "diagnosis": "diagnoza diagnozy rozpoznanie rozpoznania",
-        "disease": "chorob*",
+        "disease": "chorob* nowotwor* alergi* depresja zdrowie+psychiczne przyczyna+zgonu",
         "symptom": "objaw objawy",
         "medication": "=lek leki leku",
         "therapy": "terapia terapii",
         "treatment": "leczenie leczenia",
         "religion": "wyznanie wyznania religia religii",
-        "politics": "poglady+polityczne",
+        "politics": "poglady+polityczne glos+na preferencje+wyborcze",
         "ethnicity": "etniczn*",
         "tradeunion": "zwiazek+zawodowy zwiazki+zawodowe",
         "disability": "niepelnospraw*",
@@ -152,7 +179,8 @@ _MEANINGS = {
         "genotype": "genotyp",
         "conviction": "karalnosc karany wyrok wyroki",
         "income": "dochod dochody dochodu",
-        "salary": "pensja pensji wynagrodzeni* zarobki",
+        "salary": "pensja pensji wynagrodzeni* zarobki =placa placa+zasadnicza placa+brutto "
+        "placa+netto",
         "debt": "dlug dlugi zadluzeni*",
     },
     "Spanish": {
@@ -164,7 +192,8 @@ _MEANINGS = {
         "phone": "telefono* movil",
         "passport": "pasaporte*",
         "nin": "=dni =nif dni+paciente dni+cliente dni+titular numero+dni num+dni nro+dni "
-        "nif+cliente nif+titular numero+nif cedula",
+        "nif+cliente nif+titular numero+nif cedula =nhc nhc+paciente historia+clinica",
+        "oneperson": "=paciente =cliente =empleado =trabajador =alumno =asegurado =socio =poliza",
         "licenseplate": "=matricula matricula+coche matricula+vehiculo",
         "id": "identificador*",
         "number": "numero num nro clave identificador",
@@ -184,23 +213,25 @@ _MEANINGS = {
         "age": "edad",
         "date": "fecha",
         "diagnosis": "diagnostico*",
-        "disease": "enfermedad* patologia*",
+        "disease": "enfermedad* patologia* alergia* depresion vih sida causa+muerte "
+        "causa+de+muerte "
+        "salud+mental",
         "symptom": "sintoma*",
         "medication": "medicamento* medicacion",
         "therapy": "terapia*",
         "treatment": "tratamiento*",
         "religion": "creencia*",
-        "politics": "politica politico ideologia",
+        "politics": "politica politico ideologia intencion+voto intencion+de+voto",
         "orientation": "orientacion+sexual",
         "ethnicity": "etnia etnias",
         "tradeunion": "sindicato* sindical",
         "disability": "discapacidad* minusvalia*",
         "pregnancy": "embarazo embarazada",
-        "genotype": "genotipo*",
+        "genotype": "genotipo* grupo+sanguineo",
         "conviction": "condena condenas antecedentes+penales",
         "income": "ingresos renta",
-        "salary": "salario* sueldo*",
-        "debt": "deuda*",
+        "salary": "salario* sueldo* =nomina nomina+mensual nomina+bruta nomina+neta retribucion*",
+        "debt": "deuda* morosidad",
     },
     "Italian": {
         "name": "nome nominativo",
@@ -208,7 +239,8 @@ _MEANINGS = {
         "address": "indirizzo*",
         "phone": "cellulare",
         "passport": "passaporto*",
-        "nin": "codice+fiscale",
+        "nin": "codice+fiscale matricola",
+        "oneperson": "=paziente =cliente =dipendente =alunno =studente =assistito =tessera",
         "licenseplate": "targa",
         "id": "identificativo*",
         "number": "numero num chiave identificativo codice",
@@ -226,7 +258,10 @@ _MEANINGS = {
         "city": "citta comune",
         "birthdate": "data+nascita data+di+nascita",
         "diagnosis": "diagnosi",
-        "disease": "malattia malattie patologia patologie",
+        "disease": "malattia malattie patologia patologie allergi* tumore tumori causa+morte "
+        "causa+di+morte",
+        "politics": "intenzione+voto intenzione+di+voto preferenza+politica",
+        "genotype": "gruppo+sanguigno",
         "symptom": "sintomo sintomi",
         "medication": "farmaco farmaci",
         "therapy": "terapia terapie",
@@ -237,7 +272,7 @@ _MEANINGS = {
         "pregnancy": "gravidanza incinta",
         "conviction": "condanna condanne precedenti+penali",
         "income": "reddito redditi",
-        "salary": "stipendio stipendi",
+        "salary": "stipendio stipendi retribuzion*",
         "debt": "=debito debito+residuo debito+totale debiti",
     },
     "Dutch": {
@@ -248,9 +283,10 @@ _MEANINGS = {
         "passport": "paspoort*",
         "nin": "burgerservicenummer",
         "licenseplate": "kenteken",
-        "number": "sleutel",
+        "number": "sleutel ?*elsnr ?*onsnr",
+        "oneperson": "=patient =klant =medewerker =werknemer =leerling =deelnemer",
         "customer": "klant* client*nr client*nummer",
-        "employee": "medewerker* werknemer*",
+        "employee": "medewerker* werknemer* personeel*",
         "person": "persoon* deelnemer*",
         "member": "lidnummer lidnr",
         "student": "leerling*",
@@ -260,7 +296,9 @@ _MEANINGS = {
         "city": "stad gemeente woonplaats",
         "birthdate": "geboortedatum",
         "age": "leeftijd",
-        "disease": "ziekte* aandoening*",
+        "disease": "ziekte* aandoening* kanker* allergie* doodsoorzaak* depressie",
+        "politics": "stemgedrag stemintentie partijvoorkeur vote+intentie",
+        "genotype": "bloedgroep*",
         "medication": "medicijn* medicatie",
         "treatment": "behandeling*",
         "religion": "geloof* godsdienst* religie",
@@ -269,9 +307,9 @@ _MEANINGS = {
         "pregnancy": "zwanger*",
         "conviction": "strafblad veroordeling*",
         "income": "inkomen* *inkomen",
-        "salary": "salaris*",
+        "salary": "salaris* brutoloon nettoloon uurloon jaarloon maandloon bezoldiging",
         "wage": "loon",
-        "debt": "schuld",
+        "debt": "schuld betalingsachterstand*",
     },
 }
 #: Letters that Unicode does not take apart into a plain one and an accent.

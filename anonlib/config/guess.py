@@ -50,9 +50,15 @@ _TRAITS = _words("type version count status")
 _TEXTS_ONLY = _words("name address")
 _PERSON = _words(
     "patient person customer client member employee user student subject citizen national account "
-    "card policy holder owner household"
+    "card policy holder owner household respondent borrower participant pupil learner applicant "
+    "claimant tenant voter taxpayer donor guest passenger driver resident worker staff"
 )
 _NUMBER = _words("id no nr num number key ref")
+#: What stands for a person, too, beside a word for one.
+_KEYS = _NUMBER | _words("token hash pseudonym code")
+#: What stands for a person by itself: numbers that states and hospitals give, or `person`, by
+#: `anonlib.config.column_names`.
+_PERSON_KEYS = _words("ssn nin nino pesel bsn cpf curp aadhaar mrn nhs uid oneperson")
 #: Confidential by law (GDPR, articles 9 and 10), or to most people. Race is not among them: others
 #: see it, and a quasi-identifier hides it in classes; a sensitive column is published as it is.
 _SENSITIVE = _words(
@@ -60,7 +66,7 @@ _SENSITIVE = _words(
     "treatment therapy hiv disability disabled pregnancy pregnant genotype genotypes genome "
     "genetic genetics religion religious faith belief political politics ethnicity ethnic "
     "orientation sexuality tradeunion conviction criminal offence offense income salary wage wages "
-    "earnings debt"
+    "earnings debt allergy allergies cancer tumor tumour depression suicide addiction bmi caste"
 )
 #: What is treated, and no person.
 _WATERS = _words("water wastewater sewage plant eau agua acqua wasser")
@@ -257,7 +263,7 @@ def _identifier(column: ColumnProfile) -> Guess | None:
 
 
 def _is_person_number(words: frozenset[str]) -> bool:
-    return bool(_PERSON & words) and bool(_NUMBER & words)
+    return bool(_PERSON_KEYS & words) or (bool(_PERSON & words) and bool(_KEYS & words))
 
 
 def _direct_kind(column: ColumnProfile) -> str | None:

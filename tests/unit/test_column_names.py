@@ -22,7 +22,12 @@ ROLES = {
         *("Gewerkschaft", "maladie", "m\u00e9dicaments", "casier judiciaire", "choroba"),
         *("niepe\u0142nosprawno\u015b\u0107", "wyznanie", "enfermedad", "afiliaci\u00f3n_sindical"),
         *("malattia", "reddito", "ziekte", "vakbond", "ethnicity", "ethnic_group"),
-        *("union_member", "pregnant", "genotype"),
+        *("union_member", "pregnant", "genotype", "gross_pay", "Jahresbrutto", "Entgelt"),
+        *("Besoldung", "brutoloon", "retribuzione", "p\u0142aca", "n\u00f3mina", "Verg\u00fctung"),
+        *("vote_intention", "intenci\u00f3n_de_voto", "Wahlabsicht", "stemgedrag", "allergies"),
+        *("HbA1c", "bmi", "blood_type", "Blutgruppe", "Pflegegrad", "OPS", "DRG", "vih", "Krebs"),
+        *("depression", "cancer_stage", "nowotw\u00f3r", "cause_of_death", "Todesursache"),
+        *("asylum_status", "credit_score", "SCHUFA", "arrears", "gender_identity", "caste"),
     ],
     "quasi_identifier": [
         *("Postleitzahl", "PLZ", "code postal", "kod_pocztowy", "CAP", "postcode", "Geburtsdatum"),
@@ -38,7 +43,19 @@ ENGLISH = [
     *("filename", "product_url", "snr", "nir", "cp", "thalach", "chol", "fbs"),
     *("spending_score", "family_size", "country", "state", "region", "date", "height"),
     *("weight", "revenue", "rent", "cost", "price", "unit", "union", "european_union"),
-    *("card_type", "personal_loan", "has_nurs", "finance"),
+    *("card_type", "personal_loan", "has_nurs", "finance", "pay_grade", "payment", "pay_method"),
+    *(
+        "credit",
+        "credit_limit",
+        "party_size",
+        "party",
+        "vote",
+        "gender",
+        "procedure",
+        "drgs",
+        "ops_2",
+    ),
+    *("blood_pressure", "voto", "brutto", "partia", "tumble", "cancel", "allegro", "kredit"),
 ]
 
 
@@ -89,6 +106,38 @@ def test_names_that_mean_something_else(name: str) -> None:
 )
 def test_short_words_mean_it_alone(name: str) -> None:
     assert guess_role(ColumnProfile(name, "string", 10_000, 900)).role == "identifier"
+
+
+PERSONS = [
+    *("mrn", "MRN", "pesel", "nr_pesel", "bsn", "ssn", "SSN", "nhs_number", "uid", "cpf"),
+    *(
+        "card_token",
+        "tessera",
+        "borrower",
+        "Respondent",
+        "pupil_ref",
+        "patient_hash",
+        "student_code",
+    ),
+    *("patient_pseudonym", "passenger", "tenant", "Proband", "personeelsnr", "staff_no"),
+    *("matricola", "codice_fiscale", "Vertragskonto", "nhc", "RPPS", "p\u00f3liza"),
+]
+
+
+@pytest.mark.parametrize("name", PERSONS)
+def test_names_of_what_stands_for_a_person(name: str) -> None:
+    for kind in ("string", "bigint"):
+        found = ColumnProfile(name, kind, 10_000, 900)
+        assert found.names_person
+        assert guess_role(found).role == "identifier"
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["Personalkosten", "Personenzahl", "patients", "product_code", "token", "Haushalt", "card"],
+)
+def test_names_of_what_stands_for_no_person(name: str) -> None:
+    assert not ColumnProfile(name, "bigint", 10_000, 900).names_person
 
 
 @pytest.mark.parametrize(

@@ -72,5 +72,13 @@ def test_names_are_said_to_be_read() -> None:
 def test_a_number_of_persons_that_repeats_is_the_unit() -> None:
     """By its name, though nothing follows from it."""
     of_person = visits()["Fall"]
-    for name in ("Patientennummer", "Personalnummer", "Kunden-Nr.", "Pat-Nr", "nr_klienta"):
+    for name in (
+        "Patientennummer",
+        "Personalnummer",
+        "Kunden-Nr.",
+        "Pat-Nr",
+        "nr_klienta",
+        "mrn",
+        "bsn",
+    ):
         assert draft({name: of_person, "hour": visits()["hour"]}).persons.unit == (name,)
