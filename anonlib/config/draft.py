@@ -32,6 +32,9 @@ N_SINGLING = 3
 GAIN = 0.2
 #: Names of labels, the likely ones first.
 _TARGETS = ("target", "label", "class", "y", "outcome", "response", "class_label", "income")
+#: How many rows persons have, where nothing else tells them; and roles of what may count them.
+ROWS_OF_PERSON = (2, 20)
+_MAY_COUNT = (Role.IDENTIFIER, Role.QUASI_IDENTIFIER)
 #: Roles of columns whose relations to others tell nothing.
 _HIDDEN = (Role.DROP, Role.IDENTIFIER)
 
@@ -260,7 +263,27 @@ def _guess_persons(profile: TableProfile, guesses: Mapping[str, Guess], key: str
     if unique:
         return Persons((), unique[0], "unique; does it stand for a person?")
     again = next((scalar(c.name) for c in numbered if c.repeats), "")
-    return Persons((), None, f"{again} repeats values" if again else "")
+    if again:
+        return Persons((), None, f"{again} repeats values")
+    return Persons((), None, _ask_of_texts(profile, guesses))
+
+
+def _ask_of_texts(profile: TableProfile, guesses: Mapping[str, Guess]) -> str:
+    """Asks about the column of texts that may stand for persons with several rows, by how often its
+    values are there; empty for none."""
+    low, high = ROWS_OF_PERSON
+    names = {name for role in _MAY_COUNT for name, guess in guesses.items() if guess.role is role}
+    fitting = [
+        c
+        for c in profile.columns
+        if c.name in names and c.is_text and c.repeats and not c.is_postal
+        if low <= 1 / c.distinct_share <= high
+    ]
+    if not fitting:
+        return ""
+    finest = max(fitting, key=lambda c: c.n_distinct)  # the first of equal ones
+    n = round(1 / finest.distinct_share)
+    return f"{scalar(finest.name)} has about {n} rows for each of its values"
 
 
 def _head(draft: Draft) -> list[str]:

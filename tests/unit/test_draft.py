@@ -197,6 +197,25 @@ def test_an_identifier_that_repeats_is_asked_about() -> None:
     assert "# Nothing unique was found. Is" in draft(table(column("id", distinct=3), AGE))
 
 
+def test_texts_that_come_again_are_asked_about() -> None:
+    """Where nothing else counts persons: those that have the most values."""
+    wards, towns, codes = (
+        column(n, distinct=d) for n, d in (("ward", 600), ("town", 900), ("q", 5))
+    )
+    found = (
+        "# Nothing unique was found; town has about 11 rows for each of its values. Is every row"
+    )
+    assert found in draft(table(wards, towns, codes, AGE))
+    assert "one_row_per_person: true" in draft(table(wards, towns, AGE))
+    for other in (
+        column("town", distinct=400),
+        column("town", distinct=6_000),
+        column("plz", distinct=900),
+    ):
+        assert "rows for each" not in draft(table(other, AGE))
+    assert "rows for each" not in draft(table(towns, column("order id", distinct=N, unique=True)))
+
+
 def test_a_unit_has_enough_values_and_the_most(tmp_path: Path) -> None:
     """Not a constant, nor a number of few values: classes of persons need more persons than k."""
     one, few = column("iban", distinct=1), column("member no", distinct=7)
