@@ -15,7 +15,7 @@ import yaml
 from anonlib.arrays import Ints
 from anonlib.config.column_names import LANGUAGES
 from anonlib.config.direct import PHONE_KINDS
-from anonlib.config.guess import ColumnProfile, Guess, guess_role
+from anonlib.config.guess import ColumnProfile, Guess, ask_of_doubt, guess_role
 from anonlib.config.paths import relate
 from anonlib.config.person_key import find_person_key
 from anonlib.config.places import overlap
@@ -388,6 +388,8 @@ def explain_guess(draft: Draft, column: ColumnProfile) -> str:
         parts.append(f"make {', '.join(numbers)} null in the source, else it counts as a number")
     if column.far and guess.role not in _HIDDEN:
         parts.append(f"{column.far_question} in the source")
+    if doubt := ask_of_doubt(column, guess):
+        parts.append(f"look like {doubt}")
     return printable(f"{guess.why} ({'; '.join(parts)})")
 
 

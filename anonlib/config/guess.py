@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from anonlib.config.column_names import name_words, translate_name
 from anonlib.config.direct import LOOSE_SHARE, PERSONAL_KINDS, is_sure
+from anonlib.table.layouts import DOUBTS
 from anonlib.table.schema import Role, Scale
 from anonlib.text import count_noun
 
@@ -95,6 +96,7 @@ class ColumnProfile:
             rows of the sample. They count as missing here.
         far: Numbers, or days, that may stand for a missing value since no others are near them, as
             texts. They do not count as missing here.
+        doubt: What its values look like that they are not read as (`anonlib.table.layouts`).
         part: What of a date in another column it is, such as `the hour of visit`.
         is_seen: Whether its values were looked at.
     """
@@ -109,6 +111,7 @@ class ColumnProfile:
     kind: str | None = None
     tokens: Mapping[str, int] = field(default_factory=dict)
     far: tuple[str, ...] = ()
+    doubt: str | None = None
     part: str | None = None
     is_seen: bool = True
 
@@ -234,6 +237,16 @@ def _guess_scale(column: ColumnProfile) -> Guess:
     if column.is_number:
         return Guess(Role.QUASI_IDENTIFIER, Scale.NOMINAL, "few numbers")
     return Guess(Role.QUASI_IDENTIFIER, Scale.NOMINAL, "categories")
+
+
+def ask_of_doubt(column: ColumnProfile, guess: Guess) -> str:
+    """What the values of a quasi-identifier look like that they are not read as, and what to do if
+    they are that; empty for nothing."""
+    if column.doubt is None or guess.role is not Role.QUASI_IDENTIFIER:
+        return ""
+    if column.is_number and guess.scale is not Scale.CONTINUOUS:
+        return ""
+    return f"{column.doubt}; if they are that, {DOUBTS[column.doubt][1]}"
 
 
 def _unfit(column: ColumnProfile) -> Guess | None:

@@ -9,11 +9,11 @@ import pyarrow as pa
 from anonlib.arrays import Ints
 from anonlib.config.direct import list_texts
 from anonlib.config.draft import scalar
-from anonlib.config.guess import NAMED, ColumnProfile, guess_role
+from anonlib.config.guess import NAMED, ColumnProfile, ask_of_doubt, guess_role
 from anonlib.config.person_key import find_person_key
 from anonlib.local.column_facts import parse_texts
 from anonlib.local.content_rules import Repetition
-from anonlib.table.layouts import NUMBERS
+from anonlib.table.layouts import DOUBTS, NUMBERS, choose_doubt, find_doubts
 from anonlib.table.schema import Role, Scale, Schema
 
 
@@ -31,6 +31,9 @@ def advise(profiles: Iterable[ColumnProfile]) -> Iterator[str]:
             yield f"{where}: {guess.why}; if it is an identifier, move it to `identifiers`"
         elif column.is_nearly_unique:
             yield f"{where}: nearly unique per row, so it costs much; leave it out, or coarsen it"
+        if doubt := ask_of_doubt(column, guess):
+            what = "numbers" if column.is_number else "texts"
+            yield f"{where}: these {what} look like {doubt}"
         if column.tokens:
             names = ", ".join(f"`{token}`" for token in column.tokens)
             mean, them = ("means", "it") if len(column.tokens) == 1 else ("mean", "them")
@@ -71,18 +74,28 @@ def note_repetitions(repetitions: Iterable[Repetition]) -> Iterator[str]:
 
 def note_times(schema: Schema, sample: pa.Table) -> Iterator[str]:
     """Notes on texts that are told apart by their letters although they look like dates, or like
-    numbers as people write them.
+    numbers as people write them; and on numbers that look like dates or codes.
 
     Args:
         schema: The columns.
         sample: Rows of the source, with the quasi-identifiers by their ids.
     """
     for column in schema.quasi_identifiers:
-        if not pa.types.is_string(column.type) or column.scale is not Scale.NOMINAL:
+        is_text, at = pa.types.is_string(column.type), pa.types
+        is_number = at.is_integer(column.type) or at.is_floating(column.type)
+        if column.hierarchy is not None or not (
+            (is_text and column.scale is Scale.NOMINAL)
+            or (is_number and column.scale is Scale.CONTINUOUS)
+        ):
             continue
-        values = sample.column(column.id).combine_chunks()
-        reading = parse_texts(list_texts(values.drop_null()))
-        if reading is None or column.hierarchy is not None:
+        texts = list_texts(sample.column(column.id).combine_chunks().drop_null())
+        reading = parse_texts(texts) if is_text else None
+        if reading is None:
+            doubt = choose_doubt(find_doubts(texts), None, is_number=not is_text)
+            if doubt is not None:
+                what = "texts" if is_text else "numbers"
+                how = f"if they are that, {DOUBTS[doubt][1]}"
+                yield f"column {column.name}: these {what} look like {doubt}; {how}"
             continue
         is_time = reading.type in ("date", "timestamp")
         if is_time or reading.layout is not None:  # plain whole numbers may be codes
@@ -108,8 +121,8 @@ def _convert(column: ColumnProfile) -> str:
             f'remove "{groups}"{point}, then in pandas `pd.to_numeric`, in polars '
             "`.cast(pl.Float64)`"
         )
-    parts = {"yyyy": "%Y", "M": "%m", "d": "%d", "H": "%H", "mm": "%M", "ss": "%S"}
-    pattern = re.sub("[a-zA-Z]+", lambda part: parts[part[0]], column.layout)
+    parts = {"y": "%Y", "M": "%m", "d": "%d", "H": "%H", "m": "%M", "s": "%S"}
+    pattern = re.sub(r"([a-zA-Z])\1*", lambda part: parts[part[1]], column.layout)
     return (
         f'in pandas `pd.to_datetime(..., format="{pattern}")`, in polars '
         f'`.str.to_datetime("{pattern}")`'

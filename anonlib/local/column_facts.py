@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from anonlib.arrays import Bools, Ints
-from anonlib.config.direct import LEAST_NUMBER, MOST_TEXTS, count_kinds, main_kind
+from anonlib.config.direct import MOST_TEXTS, count_kinds, main_kind
 from anonlib.config.guess import ColumnProfile
 from anonlib.config.token_codes import (
     DAY,
@@ -28,7 +28,15 @@ from anonlib.config.token_codes import (
 from anonlib.local.rows import name_type
 from anonlib.local.text_columns import fold_texts
 from anonlib.table.encoding import one_zero
-from anonlib.table.layouts import DECIMALS, LAYOUTS, Reading, choose_reading
+from anonlib.table.layouts import (
+    DECIMALS,
+    LAYOUTS,
+    LEAST_CODE,
+    Reading,
+    choose_doubt,
+    choose_reading,
+    find_doubts,
+)
 from anonlib.table.schema import is_atomic
 from anonlib.text import (
     DATE_TEXT,
@@ -40,6 +48,8 @@ from anonlib.text import (
 
 #: The most distinct values that facts keep: those of the least hashes.
 MOST_VALUES = 2 * MOST_TEXTS
+#: The least whole number that is kept: of fewer digits, none is a code or reaches a person.
+LEAST_LONG = 10 ** (LEAST_CODE - 1)
 #: How many 64-bit hashes there are.
 N_HASHES = 2.0**64
 #: What texts are tried as, the narrowest first.
@@ -54,7 +64,7 @@ class ColumnFacts:
         n_present: Present values that can't stand for a missing one.
         n_distinct: Distinct ones; of several parts with more than MOST_VALUES, an estimate.
         least: By hash, ascending: the distinct values of the least hashes, at most MOST_VALUES: the
-            texts, and whole numbers from LEAST_NUMBER as texts; of others, the hashes alone.
+            texts, and whole numbers from LEAST_LONG as texts; of others, the hashes alone.
         sizes: The codes of these values, ascending (`anonlib/config/token_codes.py`).
         tokens: By hash of a value that may stand for a missing one: its code, and its rows.
     """
@@ -172,6 +182,7 @@ def make_profile(name: str, type: pa.DataType, facts: ColumnFacts) -> ColumnProf
         kind=main_kind(count_kinds(texts), is_number=not is_text),
         tokens=name_tokens(tokens),
         far=meaning.far,
+        doubt=choose_doubt(find_doubts([*texts, *numbers]), reading, is_number=not is_text),
     )
 
 
@@ -182,18 +193,17 @@ def parse_texts(texts: Iterable[str]) -> Reading | None:
     def fits(shape: str) -> bool:
         return bool(plain) and all(re.match(shape, text) for text in plain)
 
-    if type := next((t for t, shape in _TEXTS.items() if fits(shape)), None):
-        return Reading(type)
     marked = any(re.search(DECIMALS, text) for text in plain)
+    type = next((t for t, shape in _TEXTS.items() if fits(shape)), None)
     fitting = (name for name, (_, shape) in LAYOUTS.items() if fits(shape))
-    return choose_reading(fitting, marked=marked)
+    return choose_reading(fitting, plain=type, marked=marked)
 
 
 def _list_numbers(values: pa.Array) -> list[str | None]:
-    """The whole numbers from LEAST_NUMBER as texts; None for other values."""
+    """The whole numbers from LEAST_LONG as texts; None for other values."""
     if not _is_number(values.type):
         return [None] * len(values)
-    whole = [LEAST_NUMBER <= each < 1e18 and each % 1 == 0 for each in values.to_pylist()]
+    whole = [LEAST_LONG <= each < 1e18 and each % 1 == 0 for each in values.to_pylist()]
     pairs = zip(whole, values.to_pylist(), strict=True)
     return [str(int(each)) if long else None for long, each in pairs]
 

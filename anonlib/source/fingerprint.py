@@ -38,7 +38,14 @@ from anonlib.config.token_codes import (
     read_codes,
 )
 from anonlib.source.casts import Cast, read_as
-from anonlib.table.layouts import DECIMALS, LAYOUTS, Reading, choose_reading
+from anonlib.table.layouts import (
+    DECIMALS,
+    LAYOUTS,
+    Reading,
+    choose_doubt,
+    choose_reading,
+    find_doubts,
+)
 from anonlib.text import (
     DATE_TEXT,
     DECIMAL_TEXT,
@@ -126,7 +133,7 @@ def profile_columns(
     unique = _unique(raw, [id for id in alike if n_sample >= MIN_UNIQUE], n_rows, n_sample)
     name_of = dict(zip(types, names, strict=True))
     read = {id: each.reading for id, each in seen.items() if each.reading is not None}
-    kinds = _find_kinds(sample, {id: types[id] for id in seen})
+    kinds, doubts = _look_within(sample, {id: types[id] for id in seen})
     parts = _find_parts(sample, types, seen, name_of)
     columns = tuple(
         ColumnProfile(
@@ -140,6 +147,9 @@ def profile_columns(
             kind=kinds.get(id),
             tokens=seen[id].tokens if id in seen else {},
             far=seen[id].far if id in seen else (),
+            doubt=choose_doubt(
+                doubts.get(id, ()), read.get(id), is_number=isinstance(type, NumericType)
+            ),
             part=parts.get(id),
             is_seen=id in seen or type.simpleString() == "void",  # of which all are missing
         )
@@ -211,7 +221,7 @@ def _flags(text: Column) -> Column:
         "date": text.rlike(DATE_TEXT) & text.try_cast("date").isNotNull(),
         "timestamp": text.rlike(TIME_TEXT) & text.try_cast("timestamp").isNotNull(),
     }
-    flags = F.lit(0)
+    flags = F.lit(0).cast("bigint")
     bits = {bit: fits[type] for type, bit in _TYPES.items()}
     bits |= {bit: text.rlike(LAYOUTS[layout][1]) for layout, bit in _LAYOUTS.items()}
     bits[_DECIMAL_MARK] = text.rlike(DECIMALS)
@@ -247,13 +257,13 @@ def _look(sketch: pa.Table, id: str, type: DataType) -> _Traits:
     )
 
 
-def _parse_flags(flags: "np.ndarray[tuple[int], np.dtype[np.int32]]") -> Reading | None:
+def _parse_flags(flags: Ints) -> Reading | None:
     """The narrowest type that all texts can be read as."""
     common = int(np.bitwise_and.reduce(flags)) if len(flags) else 0
-    if type := next((type for type, bit in _TYPES.items() if common & bit), None):
-        return Reading(type)
+    plain = next((type for type, bit in _TYPES.items() if common & bit), None)
     marked = bool(np.bitwise_or.reduce(flags) & _DECIMAL_MARK) if len(flags) else False
-    return choose_reading((n for n, bit in _LAYOUTS.items() if common & bit), marked=marked)
+    fitting = (name for name, bit in _LAYOUTS.items() if common & bit)
+    return choose_reading(fitting, plain=plain, marked=marked)
 
 
 def _unique(raw: DataFrame, ids: list[str], n_rows: int, n_sample: int) -> set[str]:
@@ -268,30 +278,45 @@ def _unique(raw: DataFrame, ids: list[str], n_rows: int, n_sample: int) -> set[s
     return unique
 
 
-def _find_kinds(sample: DataFrame, types: Mapping[str, DataType]) -> dict[str, str]:
-    """By id of a column whose values name or reach persons: what they are. The executors look, and
-    tell counts and hashes."""
+def _look_within(
+    sample: DataFrame, types: Mapping[str, DataType]
+) -> tuple[dict[str, str], dict[str, frozenset[str]]]:
+    """By id of a column whose values name or reach persons: what they are; and by id, the doubts
+    that all values leave. The executors look, and tell counts and hashes."""
     is_number = {
         id: not isinstance(type, StringType)
         for id, type in types.items()
         if isinstance(type, StringType | NumericType)
     }
     if not is_number:
-        return {}
+        return {}, {}
 
     def count(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            counts = [count_kinds(list_texts(batch[id])).to_json() for id in batch.schema.names]
-            yield pa.record_batch({"id": batch.schema.names, "counts": counts})
+            texts = [list_texts(batch[id]) for id in batch.schema.names]
+            counts = [count_kinds(each).to_json() for each in texts]
+            found = [[*find_doubts(each)] if each else None for each in texts]
+            yield pa.record_batch(
+                {
+                    "id": batch.schema.names,
+                    "counts": counts,
+                    "doubts": pa.array(found, pa.list_(pa.string())),
+                }
+            )
 
-    counted = sample.select(*is_number).mapInArrow(count, "id string, counts string")
+    counted = sample.select(*is_number).mapInArrow(
+        count, "id string, counts string, doubts array<string>"
+    )
     parts: dict[str, list[KindCounts]] = {id: [] for id in is_number}
-    for id, text in counted.collect():
+    doubts: dict[str, frozenset[str]] = {}
+    for id, text, left in counted.collect():
         parts[id].append(KindCounts.from_json(text))
+        if left is not None:
+            doubts[id] = doubts.get(id, frozenset(left)).intersection(left)
     kinds = {
         id: main_kind(merge_kinds(each), is_number=is_number[id]) for id, each in parts.items()
     }
-    return {id: kind for id, kind in kinds.items() if kind is not None}
+    return {id: kind for id, kind in kinds.items() if kind is not None}, doubts
 
 
 def _find_parts(

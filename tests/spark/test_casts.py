@@ -5,11 +5,13 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
 import anonlib
 from anonlib.errors import ConfigError
+from anonlib.local.column_facts import find_facts, make_profile
 from anonlib.progress import Progress
 from anonlib.source import open_source
 from anonlib.source.profile import profile
@@ -63,6 +65,37 @@ def test_formats(spark: SparkSession, tmp_path: Path) -> None:
     assert [row[0] for row in seen] == sorted(day for day in born if day >= date(1960, 1, 1))
     assert float(seen[0][1]) == 1110.5
     assert anonlib.release(raw).audit is not None
+
+
+def test_days_without_marks(spark: SparkSession, tmp_path: Path) -> None:
+    """They are dates, or moments; months, and what leaves another doubt, are asked about, as in
+    memory."""
+    path = tmp_path / "in.csv"
+    rows = [
+        (
+            f"{1950 + i}{1 + i % 12:02}{1 + i % 28:02}",
+            f"20240131{i % 24:02}30",
+            f"2024{1 + i % 12:02}",
+        )
+        for i in range(60)
+    ]
+    write(path, [*rows])
+    found = {c.name: c for c in profile(str(path), None, {}, Progress()).columns}
+    assert (found["born"].parses_as, found["born"].layout) == ("date", "yyyyMMdd")
+    assert (found["pay"].parses_as, found["pay"].layout) == ("timestamp", "yyyyMMddHHmm")
+    assert {n: c.doubt for n, c in found.items() if c.doubt} == {"hour": "months written as yyyyMM"}
+    table = pa.table([[row[i] for row in rows] for i in range(3)], ["born", "pay", "hour"])
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        same = make_profile(name, column.type, find_facts(column.combine_chunks()))
+        assert (same.layout, same.doubt) == (found[name].layout, found[name].doubt)
+    raw = config(path, tmp_path / "t")
+    raw["attributes"]["born"]["layout"] = "yyyyMMdd"
+    raw["attributes"]["pay"] = {**QUASI, "type": "timestamp", "layout": "yyyyMMddHHmm"}
+    seen = sorted(row[0] for row in open_source(spark, anonlib.parse(raw)).rows().collect())
+    assert seen == sorted(date.fromisoformat(row[0]) for row in rows)
+    del raw["attributes"]["born"]["layout"], raw["attributes"]["born"]["type"]
+    notes = "\n".join(anonlib.check(raw).notes)
+    assert "column born: these numbers look like days written as yyyyMMdd; if they are" in notes
 
 
 def test_unreadable_values_are_counted(spark: SparkSession, tmp_path: Path) -> None:

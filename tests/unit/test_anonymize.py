@@ -189,13 +189,23 @@ def test_what_init_would_ask_is_noted() -> None:
         pay=[-999 if i % 50 == 0 else 5000 + i % 20 for i in range(400)],
         town=["NA" if i % 40 == 0 else f"t{i % 5}" for i in range(400)],
         way=[f"{i % 70} Main Street" for i in range(400)],
+        compact=[20240101 + i % 28 for i in range(400)],
+        text=[f"202401{1 + i % 28:02}" for i in range(400)],
+        contract=[1_700_000_000 + i % 90 for i in range(400)],
+        cost=[f"{i % 9},50 \u20ac" for i in range(400)],
     )
     names = ["age", "year", "day", "weight", "pay", "town", "way"]
+    names += ["compact", "text", "contract", "cost"]
     found = released(data, quasi_identifiers=names)
     notes = "\n".join(found.notes)
     assert "column year: these texts look like numbers; convert them" in notes
     assert "column day: these texts look like dates; convert them" in notes
     assert "column weight: nearly unique per row, so it costs much" in notes
+    assert "column compact: these numbers look like days written as yyyyMMdd; if they are" in notes
+    assert "column text: these texts look like dates written as yyyyMMdd; convert them" in notes
+    assert 'pd.to_datetime(..., format="%Y%m%d")' in notes
+    assert "column contract: these numbers look like codes of 10 digits; if they are that" in notes
+    assert "column cost: these texts look like numbers with a unit or a currency; if" in notes
     assert "column pay: if `-999` means missing, make it null" in notes
     assert "column town: if `NA` means missing, make it null" in notes
     assert "column way" not in notes  # so few streets may be those of offices

@@ -88,6 +88,26 @@ def test_dates_that_are_told_apart_as_texts(texts: list[str | None], kind: str |
     assert all("column born: these texts look like dates" in n and str(kind) in n for n in notes)
 
 
+@pytest.mark.parametrize(
+    ("values", "scale", "doubt"),
+    [
+        (pa.array([20240131, 20231231]), Scale.CONTINUOUS, "numbers look like days written as"),
+        (pa.array([1_700_000_000.0, 1_700_000_001.0]), Scale.CONTINUOUS, "numbers look like codes"),
+        (pa.array([1_700_000_000]), Scale.NOMINAL, None),
+        (pa.array([20, 31]), Scale.CONTINUOUS, None),
+        (pa.array(["12,50 EUR", "7 EUR"]), Scale.NOMINAL, "texts look like numbers with a unit"),
+        (pa.array(["01/02/1980"]), Scale.NOMINAL, "texts look like dates of which day and month"),
+        (pa.array(["north"]), Scale.NOMINAL, None),
+    ],
+)
+def test_doubts_are_told(values: pa.Array, scale: Scale, doubt: str | None) -> None:
+    quasi = Role.QUASI_IDENTIFIER
+    column = Column("x", "c0", quasi, values.type, str(values.type), scale=scale)
+    notes = [*note_times(Schema((column,)), pa.table({"c0": values}))]
+    assert len(notes) == (doubt is not None)
+    assert all(note.startswith(f"column x: these {doubt}") for note in notes)
+
+
 DAYS = pd.date_range("1960-03-01", periods=300)
 
 

@@ -54,6 +54,23 @@ def test_many_values() -> None:
     assert len(merged.least) == MOST_VALUES
 
 
+@pytest.mark.parametrize(
+    ("values", "doubt"),
+    [
+        (pa.array([20240131, 20231231]), "days written as yyyyMMdd"),
+        (pa.array([20240131.0, math.nan]), "days written as yyyyMMdd"),
+        (pa.array([20240131, 20240132]), "codes of 8 digits"),
+        (pa.array([123456, 654321]), "codes of 6 digits"),
+        (pa.array([123456, 7]), None),
+        (pa.array([123456.5]), None),
+        (pa.array(["12 %", "7 %"]), "numbers with a unit or a currency"),
+        (pa.array(["20240131"]), None),
+    ],
+)
+def test_what_values_look_like(values: pa.Array, doubt: str | None) -> None:
+    assert profile_of([values, values[:1]]).doubt == doubt
+
+
 def test_the_profile() -> None:
     found = profile_of([pa.array(["flu", "NA", None]), pa.array(["none", "cold", "cold"])])
     assert (found.n_present, found.n_distinct) == (3, 2)

@@ -270,6 +270,29 @@ def test_what_may_be_missing(tmp_path: Path) -> None:
     assert loaded(table(AGE), tmp_path).privacy.missing_tokens == ("?", "")
 
 
+def test_what_values_look_like_is_asked(tmp_path: Path) -> None:
+    """Of quasi-identifiers, and of codes that would be averaged."""
+    days, codes = "days written as yyyyMMdd", "codes of 8 digits"
+    asked = [
+        column("seen", "int", 300, doubt=days),
+        column("paid", doubt="numbers with a unit or a currency"),
+        column("contract", "bigint", 300, doubt=codes),
+    ]
+    text = draft(table(AGE, *asked))
+    assert f"look like {days}; if they are that, make dates of them in the source" in text
+    assert "look like numbers with a unit or a currency; if they are that, convert them" in text
+    assert f"look like {codes}; if they are that, make them nominal" in text
+    silent = [
+        column("salary", "int", 300, doubt=codes),
+        column("zip", "int", 300, doubt=codes),
+        column("kind", "int", 3, doubt=codes),
+        column("Belegnr", "bigint", N, unique=True, doubt=codes),
+    ]
+    assert "look like" not in draft(table(AGE, *silent))
+    compact = column("day", distinct=300, parses_as="date", layout="yyyyMMdd")
+    assert loaded(table(AGE, compact), tmp_path).attributes["day"].layout == "yyyyMMdd"
+
+
 def test_numbers_far_from_all_others_are_asked_about() -> None:
     """They stay values: nothing but a question is in the draft."""
     profile = table(

@@ -11,7 +11,15 @@ from hypothesis import strategies as st
 import anonlib
 from anonlib.errors import ConfigError
 from anonlib.local.column_facts import parse_texts
-from anonlib.table.layouts import DATES, LAYOUTS, NUMBERS, Reading, is_date_pattern
+from anonlib.table.layouts import (
+    DATES,
+    LAYOUTS,
+    NUMBERS,
+    Reading,
+    choose_doubt,
+    find_doubts,
+    is_date_pattern,
+)
 
 TOLD = [
     (["01.02.1980", "31.12.2001"], Reading("date", "d.M.yyyy")),
@@ -35,8 +43,56 @@ TOLD = [
     (["661 716 957", "502 113 004"], None),  # whole numbers in groups may be keys or phones
     (["12.5", "7"], Reading("double")),
     (["12 %"], None),
+    (["0,512", "1,234"], Reading("double", "1.234,5")),  # groups don't begin with 0
+    (["20240131", "19991231"], Reading("date", "yyyyMMdd")),
+    (["202401312359", "199912310000"], Reading("timestamp", "yyyyMMddHHmm")),
+    (["20240131", "20241331"], Reading("bigint")),
+    (["20240131", "18991231"], Reading("bigint")),
+    (["202401312459"], Reading("bigint")),
+    (["20240131", "-9"], Reading("bigint")),
     ([], None),
 ]
+#: What texts look like that are not read so; numbers that are no texts, as texts.
+LEFT = [
+    (["01/02/1980", "03/04/1981 7:15"], "dates of which day and month can't be told apart"),
+    (["01.02.80"], "dates with a year of two digits"),
+    (["3 May 2024", "12. M\u00e4rz 2023"], "dates with the name of a month"),
+    (["March 3, 2024"], "dates with the name of a month"),
+    (["12,50 \u20ac", "1.200,00\u00a0\u20ac"], "numbers with a unit or a currency"),
+    (["$12", "45,3 %"], "numbers with a unit or a currency"),
+    (["1,234", "5,678"], "numbers in groups of three digits, or with a decimal mark"),
+    (["202405", "202312"], "months written as yyyyMM"),
+    (["1700000000", "1700000001"], "codes of 10 digits"),
+    (["100000"], "codes of 6 digits"),
+    (["99999"], None),
+    (["100000", "1000000"], None),
+    (["12 A", "7 B"], None),
+    (["1.2.3.4"], None),
+    (["31.12.1980"], None),
+    (["0,512"], None),
+    (["2024-01-31"], None),
+    ([], None),
+]
+
+
+@pytest.mark.parametrize(("texts", "doubt"), LEFT)
+def test_doubts(texts: list[str], doubt: str | None) -> None:
+    """They are told, and end where texts can be read."""
+    found = choose_doubt(find_doubts(texts), parse_texts(texts), is_number=False)
+    assert found == doubt
+
+
+@pytest.mark.parametrize(
+    ("text", "doubt"),
+    [
+        ("20240131", "days written as yyyyMMdd"),
+        ("202401311230", "moments written as yyyyMMddHHmm"),
+        ("20241331", "codes of 8 digits"),
+        ("", None),
+    ],
+)
+def test_doubts_of_numbers(text: str, doubt: str | None) -> None:
+    assert choose_doubt(find_doubts([text]), None, is_number=True) == doubt
 
 
 @pytest.mark.parametrize(("texts", "reading"), TOLD)
@@ -67,6 +123,10 @@ def test_numbers(whole: int, hundredths: int, layout: str) -> None:
     [
         ("dd.MM.yyyy", True),
         ("d MMM yyyy", True),
+        ("yyyyMMdd", True),
+        ("yyyyMMddHHmm", True),
+        ("yyyyMM", False),
+        ("yyyyMMddyyyy", False),
         ("yyyy-MM-dd'T'HH:mm:ss.SSS", True),
         ("d.M.yy", False),
         ("MM/yyyy", False),
