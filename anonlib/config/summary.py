@@ -52,6 +52,7 @@ def summarize_config(config: Config) -> dict[str, Any]:
         **({"pseudonyms": config.pseudonyms.scope} if config.pseudonyms else {}),
         "models": [plugin_label(model) for model in config.all_models],
         "joint": privacy.joint,
+        **({"acknowledge_linked": True} if privacy.acknowledge_linked else {}),
         "suppression_limit": privacy.suppression_limit,
         "suppress": privacy.suppress,
         "partition": [plugin_label(step) for step in partition.steps],
@@ -107,7 +108,7 @@ def plugin_label(plugin: registry.Plugin) -> str:
     """A plug-in and its parameters in one line. Only the sizes of collections are shown."""
     fields = type(plugin).model_fields
     values = [(info.alias or name, getattr(plugin, name)) for name, info in fields.items()]
-    parameters = [f"{name}={_text(value)}" for name, value in values if value is not None]
+    parameters = [f"{name}={label_value(value)}" for name, value in values if value is not None]
     return " ".join([plugin.type, *parameters])
 
 
@@ -115,7 +116,9 @@ def summarize_plugin(plugin: registry.Plugin) -> dict[str, Any]:
     """A plug-in and its parameters: numbers as such, others as `plugin_label` has them."""
     fields = type(plugin).model_fields
     values = [(info.alias or name, getattr(plugin, name)) for name, info in fields.items()]
-    told = {n: v if isinstance(v, int | float) else _text(v) for n, v in values if v is not None}
+    told = {
+        n: v if isinstance(v, int | float) else label_value(v) for n, v in values if v is not None
+    }
     return {"type": plugin.type, **told}
 
 
@@ -131,7 +134,8 @@ def bare(path: str) -> str:
     return f"{scheme}://{'…@' if at else ''}{place}"
 
 
-def _text(value: Any) -> str:
+def label_value(value: Any) -> str:
+    """A parameter in a label. Only the size of a collection is shown."""
     if isinstance(value, BaseModel):  # a plug-in in a plug-in
         return f"({getattr(value, 'type', '…')})"
     if isinstance(value, Collection) and not isinstance(value, str):

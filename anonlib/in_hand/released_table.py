@@ -170,6 +170,8 @@ class Release:
         return f"<table>{''.join(rows)}</table>"
 
     def _lines(self) -> Iterator[tuple[str, str]]:
+        from anonlib.pages.meanings import explain_figure
+
         lost = self.record["n_suppressed"]
         n_rows, n_classes = self.audit.n_rows, self.audit.n_classes
         classes = count_noun(n_classes, "class", "classes")
@@ -184,7 +186,7 @@ class Release:
             yield "models", f"{len(verdicts) - MOST_LINES:,} more: .audit.verdicts"
         for name in ("sse", "ncp", "nllm"):
             if (loss := self.losses.get(name)) is not None:
-                yield f"loss {name}", f"{loss:.4g}"
+                yield f"loss {name}", f"{loss:.4g} ({explain_figure(f'loss.{name}')})"
         for judged in () if self.evaluation is None else self.evaluation.gates:
             yield "gate passed", judged.text
         for name, value in self.risk.items():

@@ -191,6 +191,8 @@ def _rename(problems: Sequence[Problem], arguments: Arguments) -> list[Problem]:
     models = "models" in (arguments.sections.get("privacy") or {})
     # Columns that no argument names are left out.
     texts = [p.text.replace("give it `role: drop`", "leave it out") for p in problems]
+    if not models:
+        texts = [text.replace("by a model such as l_diversity", "by `l=2`") for text in texts]
     texts = [_LISTED.sub(_spell_list, text) for text in texts]
     places = [_name_argument(p.where, models=models) for p in problems]
     return [*map(Problem, places, texts)]

@@ -456,7 +456,8 @@ def _key_problems(
             yield Problem(
                 f"column {c.name}",
                 f"is a key: {exact} distinct values in {n} rows, published unchanged; give it "
-                "`role: drop` or coarsen it, or name it under privacy.acknowledge_unique",
+                "`role: drop` or coarsen it, protect it by a model such as l_diversity, or name it "
+                "under privacy.acknowledge_unique",
             )
 
 

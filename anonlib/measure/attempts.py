@@ -16,14 +16,16 @@ from anonlib.measure import Figure
 Z = 1.959963984540054
 #: The meaning of each figure of an attack.
 RISK_NAMES: Mapping[str, str] = {
-    "attack_rate": "middle of Wilson's interval of the share of attacks on persons in the release "
-    "that succeed; 0 to 1, less is safer",
-    "control_rate": "middle of Wilson's interval of the share of the same attacks on persons who "
-    "are not in it that succeed; 0 to 1, for comparison",
+    "attack_rate": "share of attacks on persons in the release that succeed, by Wilson's estimate: "
+    "0 of 2000 are 0.00096; 0 to 1, less is safer",
+    "control_rate": "share of the same attacks on persons who are not in it that succeed, by "
+    "Wilson's estimate; 0 to 1, for comparison",
     "risk": "what persons risk by being in the release, the attack rate beyond the control rate; 0 "
     "to 1, less is safer",
-    "low": "lower end of the interval that holds `risk` in 95 of 100 cases; 0 to 1, less is safer",
-    "high": "upper end of the interval that holds `risk` in 95 of 100 cases; 0 to 1, less is safer",
+    "low": "least share of persons whom the attack hits because they are in the release, in 95 of "
+    "100 cases; 0 to 1, less is safer",
+    "high": "largest share of persons whom the attack hits because they are in the release, in 95 "
+    "of 100 cases; 0 to 1, less is safer",
     "attempts": "number of attacks on persons in the release; more make the interval narrower",
 }
 

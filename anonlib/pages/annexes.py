@@ -10,7 +10,7 @@ from anonlib.pages.certificate import (
     was_tested,
 )
 from anonlib.pages.front import was_attacked
-from anonlib.pages.meanings import find_kind
+from anonlib.pages.meanings import drop_usual, find_kind, spell_plugin
 from anonlib.pages.secrecy import find_k
 from anonlib.pages.specs import (
     ATTACKS,
@@ -19,10 +19,11 @@ from anonlib.pages.specs import (
     is_released,
     list_gates,
     list_models,
+    read_label,
     read_persons,
     say_persons,
 )
-from anonlib.pages.words import count_classes, spoken
+from anonlib.pages.words import count_classes, spell_model, spoken
 from anonlib.text import count_noun, printable
 
 #: Measures of how easily persons are found.
@@ -96,12 +97,13 @@ class _Points:
         evaluation = record.get("evaluation") or {}
         self._measures = evaluation.get("measures", {})
         self._gates = [gate.text for gate in list_gates(record)]
+        self._models = [drop_usual("privacy model", spec) for spec in list_models(record)]
+        self._kernel = spell_plugin("kernel", read_label(record["settings"]["kernel"]))
 
     def wp216(self) -> dict[str, str]:
         """The sections of the opinion."""
         pseudonyms = self._list_pseudonyms()
-        models = zip(list_models(self._record), self._record["settings"]["models"], strict=True)
-        diverse = [text for spec, text in models if spec["type"] != "k_anonymity"]
+        diverse = [spell_model(spec) for spec in self._models if spec["type"] != "k_anonymity"]
         return {
             "2.2.1 lawfulness of the process": self._say_word("purpose"),
             "2.2.2 potential identifiability": self._say_attackers(),
@@ -131,8 +133,7 @@ class _Points:
             or "; ".join(g.text for g in list_gates(self._record) if g.measure in FINDING)
             or f"k = {find_k(self._record)}",
             "5 actual risk": by_class if self._counts_rows() else "counted in persons by k",
-            "6 methodology": f"{self._record['settings']['kernel']}; "
-            f"{'; '.join(self._record['settings']['models'])}",
+            "6 methodology": "; ".join([self._kernel, *map(spell_model, self._models)]),
             "7 documentation": "this certificate, the report and the private record",
             "recoding of subject numbers": self._list_pseudonyms() or NOT_COVERED,
             "dates of participants": NOT_COVERED + " as such: they are columns like others",
@@ -171,11 +172,11 @@ class _Points:
             "7.2.5 dataset properties": f"{rows} in {count_classes(self._record['audit'])}",
             "7.3.2 maximum or average risk": maximum,
             "7.3.3 population or sample": self._say_population(),
-            "7.3.4 data privacy models": "; ".join(self._record["settings"]["models"]),
+            "7.3.4 data privacy models": "; ".join(map(spell_model, self._models)),
             "8.2.2 quantifying identifiability": "counted by the audit on the released rows",
             "8.2.3 adversarial testing": self._say_tests(),
             "8.3.2 reconfiguring the environment": f"access: {access}" if access else NOT_COVERED,
-            "8.3.3 transforming the data": self._record["settings"]["kernel"],
+            "8.3.3 transforming the data": self._kernel,
             "8.3.4 re-evaluation": f"until {expires}" if expires else NOT_COVERED,
             "9.2.2 roles and responsibilities": self._say_word("approver"),
             "9.2.3 principles, policies, procedures": self._record["settings"].get("policy")

@@ -15,7 +15,7 @@ from anonlib.pages.front import (
     describe_filter,
     describe_use,
     find_chance,
-    find_changes,
+    find_distances,
     is_batch,
     judge_utilities,
     was_attacked,
@@ -158,7 +158,7 @@ def _data(record: Record) -> Iterator[Row]:
     version = record.get("source_version")
     made = is_in_memory(record)
     named = " ".join(filter(None, [source["format"], place]))
-    yield "source", "a table in memory" if made else named
+    yield "source", _name_memory(record) if made else named
     yield "version of the source", "not versioned" if version is None else str(version)
     yield "filter", describe_filter(record)
     yield "persons", say_persons(record)
@@ -175,6 +175,13 @@ def _data(record: Record) -> Iterator[Row]:
     if n_nobody := record.get("n_nobody", 0):
         nobody = "rows without a person, which no model counts", _few(n_nobody, find_k(record))
         yield from _mark_batch(record, iter([nobody]))
+
+
+def _name_memory(record: Record) -> str:
+    """The source of a release in memory, which has a name only if the config gives it one."""
+    words = record.get("context", {}).get("data")
+    named = f"the config calls it: {words}" if words else "context.data can name it"
+    return f"a table in memory; {named}"
 
 
 def _losses(record: Record, which: str) -> Mapping[str, Any]:
@@ -195,7 +202,7 @@ def _few(n: int, k: int) -> str:
 
 
 def _columns(record: Record) -> Iterator[Row]:
-    changes = find_changes(record)
+    changes = find_distances(record)
     for name, column in record["settings"]["columns"].items():
         told = [f"{number(changes[name].value)} of its distribution"] if name in changes else []
         for metric, of in _losses(record, "losses_by_column").items():
@@ -442,10 +449,8 @@ def _rest(record: Record) -> Iterator[Row]:
             ", ".join(by_role["insensitive"]),
             f"published as they are; rare combinations: {state}",
         )
-    if linked := [name for name, c in columns.items() if c.get("pseudonym")]:
-        where = ", in all releases under this key" if settings.get("pseudonyms") == "stable" else ""
-        text = "pseudonyms: rows of one person are known to belong together"
-        yield ", ".join(linked), f"{text}{where}"
+    for name in (name for name, c in columns.items() if c.get("pseudonym")):
+        yield name, f"pseudonyms: {_say_links(name, record)}"
     if read_persons(record).kind == "declared":
         yield "persons", "that each row is another person is declared, and was not checked"
     for name in list_repeating(record):
@@ -463,6 +468,16 @@ def _rest(record: Record) -> Iterator[Row]:
     waiting = [rule for rule in record.get("policy", ()) if rule["state"] == "to confirm"]
     if waiting:
         yield "policy", f"{count_noun(len(waiting), 'rule')} for a person to confirm, in the annex"
+
+
+def _say_links(name: str, record: Record) -> str:
+    """What a column of pseudonyms shows to belong together."""
+    if record["settings"].get("pseudonyms") == "stable":
+        return "rows of one person are known to belong together, in all releases under this key"
+    persons = read_persons(record)
+    if persons.kind == "checked" and persons.columns == name and not record.get("persons_return"):
+        return "each row has its own"
+    return "rows of one person are known to belong together"
 
 
 _ROLES = ("sensitive", "target", "insensitive")

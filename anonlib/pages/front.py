@@ -4,11 +4,10 @@ judged, and what to do."""
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from math import floor
 from typing import Literal, NamedTuple, TypeAlias
 
 from anonlib.auditing.report import THRESHOLD
-from anonlib.config.draft import GAIN, bound_gain
+from anonlib.config.draft import GAIN, LEAST_K, bound_gain
 from anonlib.pages.meanings import explain_figure
 from anonlib.pages.secrecy import find_k
 from anonlib.pages.specs import (
@@ -17,6 +16,7 @@ from anonlib.pages.specs import (
     Record,
     find_measure,
     is_k_anonymity,
+    is_released,
     list_gates,
     list_repeating,
     list_verdicts,
@@ -116,8 +116,6 @@ class _Question(NamedTuple):
     unknown: str
 
 
-#: `beyond` may name the least k whose chance is within the threshold.
-_LEAST_K = floor(1 / THRESHOLD) + 1
 _FOUND = _Question(
     "To be found again",
     (
@@ -127,7 +125,7 @@ _FOUND = _Question(
     ("audit.chance",),
     THRESHOLD,
     _REGULATORS,
-    f"raise k to {_LEAST_K} or more, or set a gate for the chance that this recipient may have.",
+    f"raise k to {LEAST_K} or more, or set a gate for the chance that this recipient may have.",
     "see the report of the release: persons can't be counted in this table.",
 )
 _TOLD = _Question(
@@ -145,8 +143,8 @@ _ATTACKED = _Question(
     # Few attempts prove little: what counts is how high the risk may be.
     tuple(f"{name}.high" for name in ATTACKS),
     THRESHOLD,
-    _REGULATORS,
-    "raise k, or keep from the release what the attack went by.",
+    f"{_OURS}, that of {_REGULATORS} for the chance to be found",
+    "raise k, or leave out quasi-identifiers.",
     "name singling_out, linkability and inference in evaluate: the release was not attacked.",
 )
 _KEPT = _Question(
@@ -187,10 +185,11 @@ def judge_risks(record: Record) -> tuple[JudgedFigure, ...]:
     gates = _GateBounds(record)
     bounded = any(gates.bounds(each) and _is_of_all(each, record) for each in _CHANCES)
     found = () if bounded else (_judge_found(record),)
+    attacked = _advise_on_attacks(record)
     return (
         _join(_FOUND, record, (*found, *_judge_persons(record))),
         _join(_TOLD, record, tuple(_judge_told(record, gates))),
-        _join(_ATTACKED, record, tuple(_judge_attacked(record, gates))),
+        _join(attacked, record, tuple(_judge_attacked(attacked, record, gates))),
     )
 
 
@@ -360,7 +359,9 @@ def _judge_persons(record: Record) -> Iterator[JudgedFigure]:
         yield JudgedFigure(_FOUND.title, "look", None, text, advice)
 
 
-def _judge_attacked(record: Record, gates: _GateBounds) -> Iterator[JudgedFigure]:
+def _judge_attacked(
+    question: _Question, record: Record, gates: _GateBounds
+) -> Iterator[JudgedFigure]:
     """The worst of the attacks whose risk no gate bounds."""
     found = [
         each
@@ -369,10 +370,24 @@ def _judge_attacked(record: Record, gates: _GateBounds) -> Iterator[JudgedFigure
         if not gates.bounds(f"{name}.high", of) and not gates.bounds(f"{name}.risk", of)
     ]
     if worst := _find_worst(found):
-        yield _judge_by_default(_ATTACKED, worst)
+        yield _judge_by_default(question, worst)
     elif not gates.bounds_any(f"{name}.{end}" for name in ATTACKS for end in ("high", "risk")):
         linked = _find_values("linkage.record", record).values()
         yield _say_linked(*linked) if linked else _say_unknown(_ATTACKED)
+
+
+def _advise_on_attacks(record: Record) -> _Question:
+    """The question on attacks, with the columns that help them most: those in which each row has a
+    value of its own."""
+    columns = record.get("settings", {}).get("columns", {})
+    plain = [printable(n) for n, c in columns.items() if is_released(c) and "recoder" not in c]
+    plain = [n for n in plain if not columns.get(n, {}).get("pseudonym")]
+    if not plain:
+        return _ATTACKED
+    advice = (
+        f"raise k, or drop or coarsen columns that are released as they are: {', '.join(plain)}."
+    )
+    return _ATTACKED._replace(beyond=advice)
 
 
 def _say_linked(finding: FigureFinding) -> JudgedFigure:
@@ -404,7 +419,7 @@ def _judge_kept(record: Record, gates: _GateBounds) -> Iterator[JudgedFigure]:
 
 def _judge_shaped(record: Record, gates: _GateBounds) -> Iterator[JudgedFigure]:
     """The worst column of all measures, and the columns that none has measured."""
-    found = find_changes(record)
+    found = find_distances(record)
     left_to_gates = {
         of
         for figure in _SHAPED.figures
@@ -427,7 +442,7 @@ def _judge_shaped(record: Record, gates: _GateBounds) -> Iterator[JudgedFigure]:
         yield JudgedFigure(_SHAPED.title, "look", None, text, _SHAPED.unknown)
 
 
-def find_changes(record: Record) -> dict[str, FigureFinding]:
+def find_distances(record: Record) -> dict[str, FigureFinding]:
     """By column: how its distribution changed, the worst of all measures. A distance counts where
     no share of rows was counted."""
     found: dict[str, FigureFinding] = {}

@@ -5,9 +5,12 @@ from collections.abc import Mapping
 
 from anonlib import registry
 from anonlib.config.listing import first_paragraph
+from anonlib.config.summary import label_value
 from anonlib.loss import Metric
 from anonlib.measure import Measure
 from anonlib.pages.specs import Record
+from anonlib.pages.words import name_value, spoken
+from anonlib.text import printable
 
 #: The loss that is a multiple of k: no better at one k than at another.
 RELATIVE = "average_class_size"
@@ -45,6 +48,22 @@ def explain_measure(measure: str, record: Record) -> str:
         return own
     plugin = registry.plugins("measure").get(measure)
     return "" if plugin is None else first_paragraph(plugin)
+
+
+def drop_usual(family: str, spec: Record) -> Record:
+    """A plug-in without the parameters that are as by default. spec: Its `type`, and its parameters
+    as numbers or as labels have them."""
+    plugin = registry.plugins(family).get(spec["type"])
+    fields = {} if plugin is None else plugin.model_fields
+    usual = {info.alias or name: label_value(info.default) for name, info in fields.items()}
+    return {n: v for n, v in spec.items() if n == "type" or label_value(v) != usual.get(n)}
+
+
+def spell_plugin(family: str, spec: Record) -> str:
+    """A plug-in in words: `interval (round to year)`. spec: As in `drop_usual`."""
+    name, *parameters = drop_usual(family, spec).items()
+    told = ", ".join(f"{spoken(name)} {name_value(value)}" for name, value in parameters)
+    return printable(name[1]) + (f" ({told})" if told else "")
 
 
 def find_kind(measure: str, *records: Record) -> bool | None:

@@ -23,6 +23,7 @@ from anonlib.pages.front import (
     list_actions,
 )
 from anonlib.pages.loss_groups import LossGroup, explain_absent, group_losses, tabulate_columns
+from anonlib.pages.meanings import spell_plugin
 from anonlib.pages.measures import (
     ChartGroup,
     ShownMeasure,
@@ -37,6 +38,7 @@ from anonlib.pages.specs import (
     list_gates,
     list_verdicts,
     read_persons,
+    spec_of_recoder,
     spec_of_verdict,
 )
 from anonlib.pages.words import (
@@ -64,7 +66,7 @@ _ENDINGS = {
     ),
     "made": (
         "Release in memory",
-        "Nothing was published: the table was handed to the caller. It has",
+        "A table in memory, for its caller to save. It has",
     ),
     "evaluated": (
         "Evaluation",
@@ -428,7 +430,9 @@ def _settings(record: Record, settings: Record) -> Iterator[tuple[str, str]]:
     """The fields of the config that a page may show (`anonlib.config.summary`), and the identity
     of the run."""
     for key, value in settings.items():
-        if key == "columns" or value in ([], None):
+        # A release in memory lies nowhere: its place is that of no table.
+        in_memory = key == "release" and record.get("outcome") == "made"
+        if key == "columns" or value in ([], None) or in_memory:
             continue
         if isinstance(value, Mapping):
             told = ", ".join(f"{spoken(k)}: {number(v)}" for k, v in value.items())
@@ -466,7 +470,7 @@ def describe_released(column: Record) -> str:
     """How a column is released, in words."""
     if "recoder" in column:
         along = " along its hierarchy" if column.get("hierarchy") else ""
-        return f"{spell_label(column['recoder'])}{along}"
+        return f"{spell_plugin('recoder', spec_of_recoder(column))}{along}"
     if not is_released(column):
         return "dropped"
     return "keyed pseudonym" if column.get("pseudonym") else "as it is"

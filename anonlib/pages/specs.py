@@ -113,7 +113,7 @@ def list_verdicts(record: Record) -> Sequence[Record]:
 
 def spec_of_verdict(verdict: Record) -> Record:
     """The model of a verdict: its type, and the parameters that are not at their defaults."""
-    spec: Record = verdict.get("spec") or _read_label(verdict["model"])
+    spec: Record = verdict.get("spec") or read_label(verdict["model"])
     return spec
 
 
@@ -127,7 +127,7 @@ def list_models(record: Record) -> list[Record]:
     """The privacy models that the config names."""
     own = record.get("specs", {}).get("models")
     labels = (record.get("settings") or {}).get("models", ())
-    return list(own) if own is not None else [_read_label(label) for label in labels]
+    return list(own) if own is not None else [read_label(label) for label in labels]
 
 
 def find_measure(record: Record, type: str) -> Record:
@@ -135,7 +135,7 @@ def find_measure(record: Record, type: str) -> Record:
     they have the size, as `[3]`."""
     own = record.get("specs", {}).get("measures")
     labels = (record.get("settings") or {}).get("measures") or ()
-    specs = own if own is not None else [_read_label(label) for label in labels]
+    specs = own if own is not None else [read_label(label) for label in labels]
     return next((spec for spec in specs if spec["type"] == type), {})
 
 
@@ -200,21 +200,22 @@ def is_numeric(value: Any) -> bool:
 
 def is_set(column: Record) -> bool:
     """Whether a recoded column holds sets as arrays, whose order means nothing."""
-    spec = _spec_of_recoder(column)
+    spec = spec_of_recoder(column)
     return bool(spec["type"] == "set" and spec.get("form") != "text")
 
 
 def is_of_shares(column: Record) -> bool:
     """Whether a recoded column holds shares of values."""
-    return bool(_spec_of_recoder(column)["type"] == "proportional")
+    return bool(spec_of_recoder(column)["type"] == "proportional")
 
 
-def _spec_of_recoder(column: Record) -> Record:
-    spec: Record = column.get("recoder_spec") or _read_label(column["recoder"])
+def spec_of_recoder(column: Record) -> Record:
+    """The recoder of a column: its type and its parameters."""
+    spec: Record = column.get("recoder_spec") or read_label(column["recoder"])
     return spec
 
 
-def _read_label(label: str) -> dict[str, Any]:
+def read_label(label: str) -> dict[str, Any]:
     """A plug-in from its label, such as `each file: l_diversity l=2 attribute=occ`."""
     within, model = split_label(label)
     type, *parameters = re.split(r" (?=\w+=)", model)

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 import anonlib
+from anonlib.errors import InfeasibleError
 
 
 def test_what_init_would_ask_is_told() -> None:
@@ -137,3 +138,19 @@ def test_an_identifier_that_persons_follow_from_is_asked_about(kind: str) -> Non
     )
     asked = any(note.startswith("column K: repeats, ") for note in found.notes)
     assert asked is (kind != "unsigned")  # Spark has no type for that one
+
+
+def test_a_key_can_be_protected_by_l() -> None:
+    """The text for a column that is a key names the argument, unless the models are given."""
+    table = pd.DataFrame({"age": np.arange(60) % 9, "wage": np.arange(60) * 17})
+    asked = {"quasi_identifiers": ["age"], "sensitive": ["wage"], "one_row_per_person": True}
+    with pytest.raises(InfeasibleError, match="coarsen it, protect it by `l=2`, or name"):
+        anonlib.anonymize(table, **asked, k=5)
+    models = {"models": [{"type": "k_anonymity", "k": 5}]}
+    with pytest.raises(InfeasibleError, match="protect it by a model such as l_diversity"):
+        anonlib.anonymize(table, **asked, privacy=models)
+    found = anonlib.anonymize(table, **asked, k=5, l=2)
+    assert found.audit.passed
+    losses = [line for line in repr(found).splitlines() if "loss " in line]
+    assert losses
+    assert all("; 0 to 1, more is worse)" in line for line in losses)

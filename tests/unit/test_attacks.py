@@ -775,4 +775,4 @@ def test_guesses_are_ends_and_members(seed: int) -> None:
 def test_shares_are_told_as_what_they_are() -> None:
     """0 of 2000 attacks are 0.00096, not 0."""
     names = ("attack_rate", "control_rate")
-    assert all(RISK_NAMES[name].startswith("middle of Wilson's interval") for name in names)
+    assert all("by Wilson's estimate" in RISK_NAMES[name] for name in names)

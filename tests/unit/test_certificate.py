@@ -407,6 +407,49 @@ def test_what_remains_follows_from_the_config() -> None:
     assert "policy" not in rest
 
 
+def test_what_pseudonyms_link() -> None:
+    """Rows of one person, unless each row was checked to be another one."""
+
+    def told(kind: str, **changes: Any) -> str:
+        given = record(**changes)
+        given["settings"]["columns"]["name"] = {"role": "identifier", "pseudonym": True}
+        given["settings"]["pseudonyms"] = changes.pop("scope", "release")
+        given["specs"] = {"persons": {"kind": kind, "columns": ["name"]}}
+        return texts(seal_record(json.dumps(given)), "What remains")["name"]
+
+    assert told("checked") == "pseudonyms: each row has its own"
+    linked = "pseudonyms: rows of one person are known to belong together"
+    assert told("unit") == told("checked", persons_return=True) == linked
+    assert told("checked", scope="stable") == f"{linked}, in all releases under this key"
+
+
+def test_a_table_in_memory_has_the_name_that_the_config_gives_it() -> None:
+    def told(**changes: Any) -> str:
+        given = record(outcome="made", **changes)
+        return texts(seal_record(json.dumps(given)), "Which data")["source"]
+
+    assert told() == "a table in memory; the config calls it: adults of 2025"
+    assert told(context={}) == "a table in memory; context.data can name it"
+
+
+def test_words_instead_of_parameters() -> None:
+    """Those that are as by default are left out."""
+    given = record()
+    columns = given["settings"]["columns"]
+    spec = {"type": "interval", "form": "struct", "round_to": 5.0}
+    columns["age"] |= {"recoder": "interval form=struct round_to=5.0", "recoder_spec": spec}
+    columns["x"] = {"role": "quasi_identifier", "scale": "continuous"}
+    columns["x"]["recoder"] = "centroid keep_type=true restore_variance=true"
+    given["settings"]["kernel"] = "mdav variant=figure4"
+    sealed = seal_record(json.dumps(given))
+    found = texts(sealed, "Columns")
+    assert found["age"].split(" | ")[1] == "interval (round to 5)"
+    assert found["jobs"].split(" | ")[1] == "set"
+    assert found["x"].split(" | ")[1] == "centroid (restore variance true)"
+    method = texts(sealed, "Annex: EMA")["6 methodology"]
+    assert method == "mdav; k-anonymity, k = 10; l-diversity of diagnosis, l = 2"
+
+
 def test_batches_that_were_counted_apart_give_bounds() -> None:
     audit = {**record()["audit"], "by_batch": True}
     found = facts(audit=audit)

@@ -91,7 +91,7 @@ def test_what_it_says(certified: Certified) -> None:
     said = dict(cells[:2] for cells in open_seal(page).lines().values())
     assert open_seal(page).content["title"] == "Certificate of a release in memory"
     assert (said["approved by"], said["purpose"]) == ("data office", "a study")
-    assert (said["source"], said["rows"]) == ("a table in memory", "400")
+    assert (said["source"], said["rows"]) == ("a table in memory; context.data can name it", "400")
     assert said["released"].startswith("20")
     assert said["version of the table"] == "not versioned"
     assert said["earlier releases"].startswith("no account is kept")

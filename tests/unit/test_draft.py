@@ -1,5 +1,6 @@
 """Drafted configs: the guesses, and YAML that loads whatever the columns are called."""
 
+from dataclasses import replace
 from os.path import normpath
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 from anonlib.config.checks.context_section import require_reviewed
 from anonlib.config.column_names import name_words
 from anonlib.config.direct import BARE_PHONES
-from anonlib.config.draft import TableProfile, format_draft, make_draft, scalar
+from anonlib.config.draft import LEAST_K, TableProfile, format_draft, make_draft, scalar
 from anonlib.config.guess import ColumnProfile, guess_role
 from anonlib.config.model import RESERVED_PREFIX, Config
 from anonlib.config.reading import load, parse
@@ -179,6 +180,12 @@ def test_whole_draft(tmp_path: Path) -> None:
     assert config.evaluate is not None
     assert config.evaluate.measures
     assert [gate.text for gate in config.gates] == ["disclosure.gain at most 0.3"]
+    usual = make_draft(profile)
+    for k in (LEAST_K - 1, LEAST_K):
+        told = "# k = 12 keeps the chance to be found within 0.09" in (
+            format_draft(replace(usual, k=k), Path())
+        )
+        assert told is (k < LEAST_K)
     assert "a sample of 10,000" in draft(profile)
 
 

@@ -149,6 +149,17 @@ class TestStructure:
         assert "has 30,000 rows in 2,997 classes; every class has at least 10 persons." in text
         assert "Published" not in text
 
+    def test_a_table_in_memory_is_no_failure(self) -> None:
+        """It lies nowhere: the place that its config may name is left out."""
+        record = reports.unevaluated()
+        record["settings"]["release"] = {"path": "out/nowhere", "mode": "error"}
+        place = "path: out/nowhere, mode: error"
+        assert place in render(record)
+        text = render(record | {"outcome": "made"})
+        assert "A table in memory, for its caller to save. It has 30,000 rows" in text
+        assert "Nothing was published" not in text
+        assert place not in text
+
     def test_every_outcome_with_a_record_is_known(self) -> None:
         # `made` is the ending of a release in memory, which is no run.
         assert {*_ENDINGS, "published", "done", "waiting"} == {*get_args(Ending), "made"}
@@ -165,7 +176,11 @@ class TestStructure:
 
             is_risk: ClassVar[bool] = False
 
-        known = {"measure": {"reidentification": Risk, "learning": Utility}, "metric": {}}
+        known = {
+            "measure": {"reidentification": Risk, "learning": Utility},
+            "metric": {},
+            "recoder": {},
+        }
         monkeypatch.setattr(registry, "plugins", lambda family: known[family])
         text = render(reports.record())
         assert text.index(">learning<") < text.index('id="risk"') < text.index(">reidentification<")
@@ -174,7 +189,7 @@ class TestStructure:
     def test_figures_with_their_meanings(self, monkeypatch: pytest.MonkeyPatch) -> None:
         both, other = "two, of `it`; 0 to 1", f"{EVIL}; more is worse"
         monkeypatch.setattr(Invented, "names", {"a": both, "b": both, "c": other, "d": "not found"})
-        known = {"measure": {"invented": Invented}, "metric": {}}
+        known = {"measure": {"invented": Invented}, "metric": {}, "recoder": {}}
         monkeypatch.setattr(registry, "plugins", lambda family: known[family])
         names = ("a", "b", "c", "unknown")
         whole, parts = ([reports.figure(name, 0.5, of) for name in names] for of in ("", "age"))

@@ -6,6 +6,7 @@ import pytest
 
 from anonlib import registry
 from anonlib.auditing.report import THRESHOLD
+from anonlib.config.draft import LEAST_K
 from anonlib.loss import Metric
 from anonlib.measure import Measure
 from anonlib.measure.attempts import RISK_NAMES
@@ -62,6 +63,7 @@ class TestDirections:
 class TestRisks:
     def test_one_threshold_for_a_chance(self) -> None:
         assert Reidentification().threshold == THRESHOLD
+        assert 1 / LEAST_K <= THRESHOLD < 1 / (LEAST_K - 1)
 
     @pytest.mark.parametrize(("size", "state"), [(11, "look"), (12, "good")])
     def test_a_class_of_eleven_is_too_small(self, size: int, state: str) -> None:
@@ -72,6 +74,24 @@ class TestRisks:
         assert found.value == 1 / size
         assert "0.09, the most by EMA Policy 0070 and Health Canada" in found.reason
         assert ("raise k to 12" in found.advice) is (state == "look")
+
+    def test_what_attacks_go_by_is_named(self) -> None:
+        """The bound is of the chance to be found: it is only borrowed here."""
+        record = measured("singling_out", reports.figure("high", 0.58, "multivariate"))
+        columns = {
+            "id": {"role": "identifier", "pseudonym": True},
+            "age": {"role": "quasi_identifier", "recoder": "centroid"},
+            "name": {"role": "identifier"},
+            "ward": {"role": "insensitive"},
+            "illness": {"role": "sensitive"},
+        }
+        record["settings"]["columns"] = columns
+        found = risk(record, ATTACKED)
+        assert "the most by anonlib's default, that of EMA Policy 0070 and" in found.reason
+        assert "0.58 of singling out (multivariate)" in found.reason
+        assert found.advice.endswith("released as they are: ward, illness.")
+        record["settings"]["columns"] = {"age": columns["age"]}
+        assert risk(record, ATTACKED).advice == "raise k, or leave out quasi-identifiers."
 
     def test_rows_that_an_identifier_says_are_of_one_person(self) -> None:
         """Also where a gate bounds the chance: it counts rows."""

@@ -83,6 +83,15 @@ def test_what_is_there() -> None:
     assert found["source"]["filtered"] is False
 
 
+def test_links_that_are_acknowledged() -> None:
+    """As the report shows them; a config without pseudonyms links nothing."""
+    plain = config()
+    assert "acknowledge_linked" not in summarize_config(plain)
+    privacy = plain.privacy.model_copy(update={"acknowledge_linked": True})
+    found = summarize_config(plain.model_copy(update={"privacy": privacy}))
+    assert found["acknowledge_linked"] is True
+
+
 def test_hierarchies_are_only_mentioned(tmp_path: Path) -> None:
     file = tmp_path / "job.csv"
     file.write_text(f"{SECRET};*\nother;*\n", encoding="utf-8")

@@ -33,4 +33,5 @@ def print_lines(lines: "Sequence[LineVerdict]", to: Console | None = None) -> No
     to.print()
     to.print(Text(f"{text}, {counts['unsaid']} that the table can't tell", style="bold"))
     if counts["unsaid"]:
-        to.print(Text("--record RECORD compares all of them with the private record"))
+        to.print(Text("What no table shows, as its source or measures, the private record does:"))
+        to.print(Text("--record RECORD compares all lines with it"))

@@ -48,7 +48,8 @@ class Disclosure(Measure):
         "less is safer",
         "base": "share of rows guessed right by the most frequent value of the whole release; 0 to "
         "1, for comparison",
-        "gain": "what classes add to guessing, `correct` less `base`; 0 to 1, less is safer",
+        "gain": "share of rows guessed right only because their class is known; 0 to 1, less is "
+        "safer",
         "certainty": "largest share that one value has in any class; 0 to 1, less is safer",
         "certain": "share of rows in classes where one value has the share `threshold` or more; 0 "
         "to 1, less is safer",
