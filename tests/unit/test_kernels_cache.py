@@ -6,7 +6,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from numba import TypingError
 
 from anonlib import compiled
 
@@ -80,3 +82,15 @@ def test_a_constant_is_no_reason_to_compile_again(tmp_path: Path, monkeypatch: A
 
     assert walk(1) == 2 + 3 + 2
     assert len(getattr(step, "signatures", ["numba is off"])) == 1
+
+
+def test_a_function_that_makes_arrays_must_count_them(tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.setattr(compiled, "cache_directory", lambda: tmp_path)
+
+    @compiled.njit_in_place
+    def total(n: int) -> float:
+        return float(np.zeros(n).sum())
+
+    if hasattr(total, "signatures"):  # numba may be off
+        with pytest.raises(TypingError):
+            total(3)
