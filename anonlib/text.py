@@ -83,9 +83,11 @@ NUMBERS_MISSING = (-9, -99, -999, -9999, -99999)
 #: The ways that these are written, the plain one first.
 NUMBER_TOKENS = tuple(f"{n}{end}" for end in ("", ".0", ".00") for n in NUMBERS_MISSING)
 #: Numbers that may stand for a missing value where no other number is near them.
-FAR_NUMBERS = (-1, 999, 9999, 99999)
+FAR_NUMBERS = (-1, 97, 98, 99, 999, 9999, 99999)
 #: Days that may stand for a missing one, or for no end, where no other day is near them.
 FAR_DAYS = ("0001-01-01", "1900-01-01", "2099-12-31", "2999-12-31", "9999-12-31")
+#: Texts of two letters, as people see them: codes of states, countries and the like.
+TWO_LETTERS = "^[a-z]{2}$"
 
 #: Texts of whole numbers. Casts alone accept too much: for Spark "1d" is a double, and a time is a
 #: date. These patterns mean the same in Java, Python and Arrow.

@@ -28,6 +28,7 @@ TEXT, DOUBLE, LONG = pa.string(), pa.float64(), pa.int64()
 AGES = [*range(18, 60)]
 DAYS = [date(2020, 1, i) for i in range(1, 21)]
 END, LATE, ZERO = date(9999, 12, 31), "2999-12-31", "0001-01-01"
+STATES = ["AL", "AK", "AZ", "CA", "CO", "FL", "GA", "HI", "IA", "ME", "MI", "MN", "NY"]
 CASES = [
     case("NaN", [1.5, nan, nan, 2.5, None], DOUBLE, 2, 2, {}),
     case("NaN alone", [nan, nan], DOUBLE, 0, 0, {}),
@@ -50,6 +51,17 @@ CASES = [
         | {"kA": 1, "keine Angabe": 2, "n. b.": 1, "n.b.": 1, "nd": 1, "nicht erhoben": 1}
         | {"unbekannt": 1},
     ),
+    case("states", [*STATES, *STATES, "NA", "nd"], TEXT, 28, 15, {}),
+    case(
+        "a state and a word",
+        [*STATES, "NA", "n/a", "unknown"],
+        TEXT,
+        14,
+        14,
+        {"N/A": 1, "unknown": 1},
+    ),
+    case("few of two letters", ["si", "no", "nd", "NA"], TEXT, 2, 2, {"NA": 1, "nd": 1}),
+    case("not all of two letters", [*STATES, "USA", "NA"], TEXT, 14, 14, {"NA": 1}),
     case("nearly a word", ["keine", "brak", "NB", "SD", "NC", "unbekannter"], TEXT, 6, 6, {}),
     case("whole", [*AGES, -9, -9], LONG, 42, 42, {"-9": 2}),
     case("small", [*AGES, -99], pa.int16(), 42, 42, {"-99": 1}),
@@ -67,6 +79,9 @@ CASES = [
     case("points", [*map(str, AGES), ".5", ".", "+", "+."], TEXT, 45, 45, {".": 1}),
     case("far", [*AGES, 999], LONG, 43, 43, {}, ("999",)),
     case("far text", [*map(str, AGES), "999", "NA"], TEXT, 43, 43, {"NA": 1}, ("999",)),
+    case("answers", [1, 2, 3, 4, 5, 97, 98, 99], LONG, 8, 8, {}, ("97", "98", "99")),
+    case("answers in texts", ["1", "5", "98", "NA"], TEXT, 3, 3, {"NA": 1}, ("98",)),
+    case("shares", [1, 2, 40, 97, 98, 99], LONG, 6, 6, {}),
     case("not far", [*AGES, 400, 999], LONG, 44, 44, {}),
     case("words beside", ["flu", *map(str, AGES), "999"], TEXT, 44, 44, {}),
     case("minus one", [*AGES, -1, -9], LONG, 43, 43, {"-9": 1}, ("-1",)),

@@ -5,6 +5,7 @@ each value a code; what the codes of a column mean is said here, once for both. 
 of MISSING_TOKENS, as people see them, are missing and have none.
 """
 
+import re
 from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
@@ -12,7 +13,14 @@ import numpy as np
 
 from anonlib.arrays import Floats, Ints
 from anonlib.config.guess import FEW
-from anonlib.text import FAR_DAYS, FAR_NUMBERS, NUMBER_TOKENS, NUMBERS_MISSING, TEXT_TOKENS
+from anonlib.text import (
+    FAR_DAYS,
+    FAR_NUMBERS,
+    NUMBER_TOKENS,
+    NUMBERS_MISSING,
+    TEXT_TOKENS,
+    TWO_LETTERS,
+)
 
 #: Texts that may mean a missing value, as people see them, by their code less one. Numbers come
 #: last, the plain ones first of these: numbers have the codes of their plain texts.
@@ -24,7 +32,7 @@ FIRST_NUMBER = len(TEXT_TOKENS) + 1
 #: Numbers that may mean one where no others are near, by their code less the first.
 FIRST_FAR = len(TOKENS) + 1
 #: The codes of other numbers: of negative ones, of those near -1, and of all others up to a third
-#: of 999, of 9999, of 99999. What is no number has the code 0.
+#: of 97, and so on to 99999. What is no number has the code 0, if it has not two letters.
 NEGATIVE, NEAR = -1, -2
 THIRDS = {number / 3: NEAR - i for i, number in enumerate(FAR_NUMBERS[1:], 1)}
 #: The code of numbers above all of these.
@@ -54,6 +62,9 @@ DAYS = {
     LATE: _spell_day("(209[0-9]|2[1-9][0-9]{2}|[3-9][0-9]{3})", _ANY, _ANY),
     USUAL: DAY,
 }
+#: The code of texts of two letters that are no tokens, and the tokens that have two.
+SHORT = -100
+_SHORT_TOKENS = frozenset(i for i, t in enumerate(TOKENS, 1) if re.match(TWO_LETTERS, t))
 
 
 class Meaning(NamedTuple):
@@ -86,8 +97,9 @@ def read_codes(
 ) -> Meaning:
     """What the codes of a column's values mean.
 
-    Texts of TEXT_TOKENS may always stand for a missing value, numbers of NUMBERS_MISSING if no
-    other number is negative.
+    Texts of TEXT_TOKENS may stand for a missing value, but for those of two letters where all other
+    texts have two, and are many: NA is Namibia, ND North Dakota. Numbers of NUMBERS_MISSING may if
+    no other number is negative.
 
     Args:
         codes: The codes that values have.
@@ -101,14 +113,16 @@ def read_codes(
         far = _find_far_days(found)
     minus_one = set() if str(FAR_NUMBERS[0]) in far else {FIRST_FAR}
     end = FIRST_NUMBER if found & {NEGATIVE, *minus_one} else FIRST_FAR
-    return Meaning(frozenset(code for code in found if 0 < code < end), far)
+    are_codes = n_distinct > FEW and {code for code in found if code <= 0} == {SHORT}
+    tokens = frozenset(code for code in found if 0 < code < end)
+    return Meaning(tokens - _SHORT_TOKENS if are_codes else tokens, far)
 
 
 def _find_far(codes: Collection[int], n_distinct: int) -> tuple[str, ...]:
     """The far numbers of a column that no other number is near.
 
     Of -1 these are 0, parts of 1 and other negative numbers; and -1 among few values is a code as
-    the others are. Of 999 they are those above a third of it, and negative ones.
+    the others are. Of 97, 999 and the like they are those above a third of it, and negative ones.
     """
     others = {code for code in codes if code < 0}
     far = []

@@ -20,6 +20,7 @@ from anonlib.config.token_codes import (
     FIRST_FAR,
     FIRST_NUMBER,
     NEGATIVE,
+    SHORT,
     TOKENS,
     code_numbers,
     name_tokens,
@@ -43,6 +44,7 @@ from anonlib.text import (
     DECIMAL_TEXT,
     MISSING_TOKENS,
     TIME_TEXT,
+    TWO_LETTERS,
     WHOLE_TEXT,
 )
 
@@ -218,6 +220,8 @@ def _code_texts(texts: pa.Array) -> Ints:
     found = pc.index_in(texts, pa.array(TOKENS)).fill_null(-1).to_numpy() + 1
     code: Ints = found.astype(np.int64)
     is_number = pc.match_substring_regex(texts, DECIMAL_TEXT).to_numpy(zero_copy_only=False)
+    is_short = pc.match_substring_regex(texts, TWO_LETTERS).to_numpy(zero_copy_only=False)
+    code[is_short.astype(bool) & (code == 0)] = SHORT
     places = np.flatnonzero(is_number & (code == 0))
     numbers = [float(text) for text in texts.take(pa.array(places)).to_pylist()]
     size = code_numbers(np.array(numbers, np.float64))

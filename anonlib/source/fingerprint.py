@@ -32,6 +32,7 @@ from anonlib.config.token_codes import (
     FIRST_NUMBER,
     NEAR,
     NEGATIVE,
+    SHORT,
     THIRDS,
     TOKENS,
     name_tokens,
@@ -53,6 +54,7 @@ from anonlib.text import (
     MISSING_TOKENS,
     NUMBERS_MISSING,
     TIME_TEXT,
+    TWO_LETTERS,
     WHOLE_TEXT,
 )
 
@@ -170,6 +172,7 @@ def _fingerprints(types: Mapping[str, DataType]) -> Iterator[Column]:
             present = column.isNotNull() & ~text.isin(*MISSING_TOKENS)
             code = F.array_position(tokens, text).cast("int")
             number = F.when(text.rlike(DECIMAL_TEXT), text.try_cast("double"))
+            code = F.when((code == 0) & text.rlike(TWO_LETTERS), SHORT).otherwise(code)
             yield F.when(present, _flags(F.trim(column))).alias(f"f{id}")
         elif not isinstance(type, ArrayType | MapType | StructType) and _hashable(type):
             present = column.isNotNull()
@@ -183,7 +186,7 @@ def _fingerprints(types: Mapping[str, DataType]) -> Iterator[Column]:
             text = column.cast("string") if isinstance(type, DatetimeType) else F.lit("")
         else:
             continue
-        code = F.when(code > 0, code).when(text.rlike(DAY), _code_days(text))
+        code = F.when(code != 0, code).when(text.rlike(DAY), _code_days(text))
         yield F.when(present, F.xxhash64(column)).alias(f"h{id}")
         yield F.when(present, code.otherwise(_size(number))).alias(f"t{id}")
 
