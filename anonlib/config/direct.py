@@ -91,8 +91,10 @@ _TOKENS = {*MISSING_TOKENS, *TEXT_TOKENS, *NUMBER_TOKENS}
 #: Phone numbers that only their digits tell: codes of goods, accounts and places have such groups.
 BARE_PHONES = "phone numbers by their digits alone"
 PHONE_KINDS = ("phone numbers", BARE_PHONES)
+#: Names with a comma, which hardly anything else has but places: `Ulm, Germany`.
+LISTED_NAMES = "names of persons, the surname first"
 #: Kinds that other columns may look like: they need many different values, too.
-LOOSE_KINDS = ("postal addresses", "names of persons", BARE_PHONES)
+LOOSE_KINDS = ("postal addresses", "names of persons", LISTED_NAMES, BARE_PHONES)
 #: Kinds of which a person has one for long, so that its rows can be found by it.
 PERSONAL_KINDS = (
     "e-mail addresses",
@@ -133,6 +135,7 @@ _NAMES: dict[str, tuple[str, ...]] = {
     BARE_PHONES: ("phone",),
     "postal addresses": ("address",),
     "names of persons": ("name",),
+    LISTED_NAMES: ("name",),
 }
 #: By kind: names that a column of it may well have. Rules of policies ask for names.
 KIND_NAMES = {**_NAMES, **{holder: _NAMES[kind] for kind, holder in _HOLDERS.items()}}
@@ -151,7 +154,8 @@ class KindCounts:
         n_direct: Those that show who a person is, of whatever kind.
         of_kind: By kind: its texts. Of a strict kind, those that hold one.
         candidates: By strict kind: the texts that hold something of its form. Of `BARE_PHONES`: the
-            phone numbers that nothing but their digits tells; of `streets`: what may be one.
+            phone numbers that nothing but their digits tells; of `LISTED_NAMES`: names with a
+            comma; of `streets`: what may be one.
         examples: By strict kind, and for streets: the least hashes of different ones, as many as
             are enough to tell.
     """
@@ -221,6 +225,7 @@ def count_kinds(texts: Iterable[str]) -> KindCounts:
         candidates.update({kind for kind, *_ in found})
         if "phone numbers" in kinds and not find_phone(plain).is_marked:
             candidates[BARE_PHONES] += 1
+        candidates[LISTED_NAMES] += "names of persons" in kinds and "," in plain
         street = "" if "postal addresses" in kinds else find_street(plain[:MOST_SHORT])
         if street:
             candidates["streets"] += 1
@@ -287,6 +292,8 @@ def main_kind(counts: KindCounts, *, is_number: bool = False) -> str | None:
     places = of_kind["postal addresses"] + counts.candidates["streets"]
     if is_direct or (n_streets >= _LEAST_STREETS and places >= MIN_SHARE * n):
         return "postal addresses"
+    if counts.candidates[LISTED_NAMES] >= MIN_SHARE * n:
+        return LISTED_NAMES
     return next((kind for kind in _WHOLE if of_kind[kind] >= MIN_SHARE * n), None)
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from anonlib.arrays import Ints
-from anonlib.config.direct import list_texts
+from anonlib.config.direct import LEAST_LOOSE, LISTED_NAMES, list_texts
 from anonlib.config.draft import scalar
 from anonlib.config.guess import NAMED, ColumnProfile, ask_of_doubt, guess_role
 from anonlib.config.person_key import find_person_key
@@ -173,6 +173,11 @@ def advise_unchanged(profiles: Iterable[ColumnProfile]) -> Iterator[str]:
             yield (
                 f"column {column.name}: {guess.why}; it is published as it is: if it is an "
                 "identifier, name it in `identifiers`"
+            )
+        elif column.kind == LISTED_NAMES and column.n_distinct >= LEAST_LOOSE:
+            yield (
+                f"column {column.name}: may have {column.kind}; it is published as it is: if it "
+                "is an identifier, name it in `identifiers`"
             )
         yield from _ask_of_far(column)
 

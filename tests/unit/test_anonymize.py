@@ -279,8 +279,15 @@ def test_what_looks_like_an_identifier_is_noted_in_all_roles() -> None:
         doctor=[doctors[i % 676] for i in range(2000)],
         address=["north", "south"] * 1000,
         plain=["a", "a", "b", "b"] * 500,
+        nurse=[", ".join(doctors[i % 30].split()[::-1]) for i in range(2000)],
+        few=[", ".join(doctors[i % 19].split()[::-1]) for i in range(2000)],
+        wares=[doctors[i % 30] for i in range(2000)],
     )
-    notes = "\n".join(released(data, sensitive=["doctor", "plain"], target="address").notes)
+    given = {"sensitive": ["doctor", "plain", "nurse", "few", "wares"], "target": "address"}
+    notes = "\n".join(released(data, **given).notes)
+    assert "column nurse: may have names of persons, the surname first; it is published" in notes
+    assert "column few" not in notes
+    assert "column wares" not in notes
     assert "column doctor: looks like names of persons; it is published as it is: if it" in notes
     named = "named like an identifier, but 2 values in 2,000 rows"
     assert f"column address: {named}; it is published as it is: if it" in notes
