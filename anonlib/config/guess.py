@@ -74,7 +74,8 @@ _WATERS = _words("water wastewater sewage plant eau agua acqua wasser")
 #: Names that Spark and pandas give to columns without one.
 _UNNAMED = re.compile(r"_c\d+|Unnamed: \d+|__index_level_\d+__|index")
 _POSTAL = _words("zip zipcode postcode postal plz")
-_CODES = _POSTAL | {"code"}
+#: What numbers that are codes are named: means of them say nothing.
+_CODES = _POSTAL | {"code", "id", "ids"}
 
 
 @dataclass(frozen=True)

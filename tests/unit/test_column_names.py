@@ -101,6 +101,16 @@ def test_names_that_mean_something_else(name: str) -> None:
     assert guess_role(ColumnProfile(name, "string", 10_000, 900)).role == "quasi_identifier"
 
 
+@pytest.mark.parametrize("name", ["stop_id", "route id", "product_ids"])
+def test_numbers_of_things_are_categories(name: str) -> None:
+    found = guess_role(ColumnProfile(name, "bigint", 10_000, 900))
+    assert (found.role, found.scale, found.why) == (
+        "quasi_identifier",
+        "nominal",
+        "named like a code",
+    )
+
+
 @pytest.mark.parametrize(
     "name", ["dni", "nif_cliente", "matricula", "vin", "vehicle_vin", "hospital_id", "state id"]
 )
