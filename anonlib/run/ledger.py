@@ -61,7 +61,7 @@ class Entry:
     columns: tuple[tuple[str, str], ...] = ()  # name and type; of earlier versions: not told
 
 
-class Rows:
+class TableRows:
     """The rows of a table, known by their digest: whichever order its columns are in now, and
     however wide their whole numbers, they are those that a run left if the values of each name
     are."""
@@ -139,7 +139,7 @@ class Ledger:
         found = [self._known[run_id] for run_id in sorted(runs)]
         return [entry for entry in found if entry is not None and entry.n_tokens is not None]
 
-    def gap(self, runs: frozenset[str], rows: Rows, schema: Schema) -> str | None:
+    def gap(self, runs: frozenset[str], rows: TableRows, schema: Schema) -> str | None:
         """Why persons of the table's runs may not be recognised; None if all will be, but for those
         of `known_gap`."""
         entries = self.entries(runs)
@@ -161,7 +161,7 @@ class Ledger:
             )
         return None
 
-    def known_gap(self, runs: Iterable[str], rows: Rows) -> str | None:
+    def known_gap(self, runs: Iterable[str], rows: TableRows) -> str | None:
         """Why persons of a table may not be recognised although a run of the ledger left just these
         rows: it accepted that, or one before it did. None if all will be, or no run left them."""
         gaps = [entry.gap for entry in self.entries(runs) if rows.are_of(entry)]
@@ -190,11 +190,11 @@ class Ledger:
         runs = {name.removeprefix("run-") for name in names if name.startswith("run-")}
         return frozenset(entry.run_id for entry in self.entries(runs))
 
-    def knows(self, runs: Iterable[str], rows: Rows) -> bool:
+    def knows(self, runs: Iterable[str], rows: TableRows) -> bool:
         """Whether one of these runs left a table with exactly these rows."""
         return any(rows.are_of(entry) for entry in self.entries(runs))
 
-    def proves(self, runs: frozenset[str], rows: Rows, verdicts: Iterable[str]) -> bool:
+    def proves(self, runs: frozenset[str], rows: TableRows, verdicts: Iterable[str]) -> bool:
         """Whether a run left exactly these rows, knew whose they are, and verified these models,
         and the insensitive columns that must not be rare, with persons counted."""
         wanted = {*verdicts, *self._checks()}
@@ -273,9 +273,9 @@ class Ledger:
     ) -> None:
         """Writes the source's persons as a run's, in place of what it may have left before.
 
-        columns: Those of the table, with
-        their types, in the order of the digest. gap: Why some rows of the table are
-        of unknown persons. is_whole: Whether all rows of the source are released.
+        columns: Those of the table, with their types, in the order of the digest. gap: Why some
+        rows of the table are of unknown persons. is_whole: Whether all rows of the source are
+        released.
 
         Raises ConfigError when a run of another table has this id in this ledger.
         """
@@ -285,10 +285,8 @@ class Ledger:
                 [
                     Problem(
                         "release.ledger.path",
-                        (
-                            f"run {run_id} of another table is in this ledger; take another id or "
-                            "folder"
-                        ),
+                        f"run {run_id} of another table is in this ledger; take another id or "
+                        "folder",
                     )
                 ]
             )

@@ -16,7 +16,7 @@ from anonlib.errors import AuditError, ConfigError, InfeasibleError, InputError,
 from anonlib.local.table_digest import Digest
 from anonlib.privacy import PrivacyModel
 from anonlib.run.backlog import Backlog, Waiting, can_wait
-from anonlib.run.ledger import Ledger, Rows, is_widened, open_ledger
+from anonlib.run.ledger import Ledger, TableRows, is_widened, open_ledger
 from anonlib.run.promise import describe_change, make_promise, require_kept
 from anonlib.run.publish import Target
 from anonlib.run.published_audit import PublishedAudit, find_published_audit
@@ -214,11 +214,11 @@ def look_back(
     return PriorRelease(rows, n_rows, digest, notes, known, unknown)
 
 
-def _find_rows(target: Target, digest: Digest) -> Rows:
+def _find_rows(target: Target, digest: Digest) -> TableRows:
     """The rows of the target. digest: Theirs, by the order of its columns."""
     table = target.published()
     columns = [(field.name, field.dataType.simpleString()) for field in table.schema]
-    return Rows(columns, digest, partial(digest_as, table))
+    return TableRows(columns, digest, partial(digest_as, table))
 
 
 def _require_none_waiting(spark: SparkSession, config: Config, target: Target) -> None:
@@ -309,7 +309,7 @@ def _other_trees(target: Target, schema: Schema) -> Iterator[str]:
 
 
 def _require_counted(
-    models: Iterable[PrivacyModel], target: Target, ledger: Ledger, there: Rows
+    models: Iterable[PrivacyModel], target: Target, ledger: Ledger, there: TableRows
 ) -> None:
     """Raises ConfigError unless the ledger proves that the published rows hold these models, with
     persons counted."""

@@ -299,11 +299,11 @@ def list_replaced(commits: Sequence[Commit]) -> dict[str, set[str]]:
     }
 
 
-def find_replacements(replaced: Mapping[str, Collection[str]]) -> dict[str, str]:
-    """By run whose rows another run replaced: the first that did. replaced: By run that replaced a
-    table: all runs before it."""
+def find_replacements(predecessors: Mapping[str, Collection[str]]) -> dict[str, str]:
+    """By run whose rows another run replaced: the first that did. predecessors: By run that
+    replaced a table: all runs before it."""
     found: dict[str, str] = {}
-    for run_id, older in replaced.items():
+    for run_id, older in predecessors.items():
         for each in older:
             if found.get(each) not in older:
                 found[each] = run_id

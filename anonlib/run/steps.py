@@ -260,20 +260,7 @@ class Run:
     ) -> int:
         """Notes the persons, commits, and writes the manifest. Returns the new version."""
         schema, outcome = source.schema, release.outcome
-        split_by = tuple(schema.by_id(id).name for id in release.staging.plan.split_by)
-        trees = {name: (tree, release.nodes[name]) for name, tree in schema.hierarchies.items()}
-        text = manifest(
-            self.config,
-            self.run_id,
-            release.table_report,
-            outcome,
-            scan.n_rows,
-            split_by,
-            trees,
-            promise=make_promise(self.config, schema),
-            levels=release.staging.plan.levels,
-            persons_return=self.persons_return,
-        )
+        text = self._describe(schema, scan, release)
         lease.require()
         require_current(self.config.context)
         names = self.prior.names(schema)
@@ -306,6 +293,23 @@ class Run:
             return version
         purge(self.spark, self.target, lease)
         return max(version, self.target.version_of(self.run_id))
+
+    def _describe(self, schema: Schema, scan: Scan, release: AuditedRelease) -> str:
+        """The text of the manifest."""
+        split_by = tuple(schema.by_id(id).name for id in release.staging.plan.split_by)
+        trees = {name: (tree, release.nodes[name]) for name, tree in schema.hierarchies.items()}
+        return manifest(
+            self.config,
+            self.run_id,
+            release.table_report,
+            release.outcome,
+            scan.n_rows,
+            split_by,
+            trees,
+            promise=make_promise(self.config, schema),
+            levels=release.staging.plan.levels,
+            persons_return=self.persons_return,
+        )
 
     def _result(
         self,

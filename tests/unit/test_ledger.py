@@ -14,7 +14,7 @@ from anonlib.config.keys import derive_key_check
 from anonlib.errors import ConfigError, InputError, StorageError
 from anonlib.local.table_digest import Digest
 from anonlib.run import ledger as module
-from anonlib.run.ledger import FOLDED, Entry, Ledger, Rows
+from anonlib.run.ledger import FOLDED, Entry, Ledger, TableRows
 from anonlib.table.columns import key_values
 from anonlib.table.schema import Column, Role, Schema, is_atomic
 from tests.stores import Far
@@ -34,12 +34,12 @@ ONE = Entry("one", "table", derive_key_check(KEY), (("name", "string"),), None, 
 TWO = replace(ONE, run_id="two", digest=NOW, verdicts=("k", "l"), insensitive="checked")
 
 
-def rows(digest: Digest, *other: Digest | None) -> Rows:
+def rows(digest: Digest, *other: Digest | None) -> TableRows:
     """A table with the columns a and b. other: Its digest by b and a, which is taken once."""
     left = iter(other)
     wanted = [(1, "int"), (0, "string")]
     there = [("a", "string"), ("b", "bigint")]
-    return Rows(there, digest, lambda columns: next(left) if columns == wanted else Digest())
+    return TableRows(there, digest, lambda columns: next(left) if columns == wanted else Digest())
 
 
 #: Another order of these columns, of which one was narrower.

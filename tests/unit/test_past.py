@@ -16,7 +16,7 @@ from anonlib.config.reading import parse
 from anonlib.errors import AuditError, ConfigError, InputError
 from anonlib.local.table_digest import Digest
 from anonlib.run import past as module
-from anonlib.run.ledger import Rows
+from anonlib.run.ledger import TableRows
 from anonlib.run.past import (
     Past,
     PriorRelease,
@@ -220,7 +220,7 @@ class Table:
         self.constraints = columns
 
 
-def are_now(rows: Rows) -> bool:
+def are_now(rows: TableRows) -> bool:
     """Whether these are the rows of Table."""
     entry: Any = SimpleNamespace(digest=NOW, columns=(("town", "string"), ("age", "int")))
     return rows.are_of(entry)
@@ -251,12 +251,12 @@ class Ledger:
     def all_released(self, runs: frozenset[str]) -> bool:
         return self._whole
 
-    def gap(self, runs: frozenset[str], rows: Rows, schema: Schema) -> str | None:
+    def gap(self, runs: frozenset[str], rows: TableRows, schema: Schema) -> str | None:
         assert (runs, schema) == ({"one"}, SCHEMA)
         assert are_now(rows)
         return self._gap
 
-    def known_gap(self, runs: frozenset[str], rows: Rows) -> str | None:
+    def known_gap(self, runs: frozenset[str], rows: TableRows) -> str | None:
         assert runs == {"one"}
         assert are_now(rows)
         return self._known_gap
@@ -274,12 +274,12 @@ class Ledger:
     def returning(self, source: Any, runs: frozenset[str]) -> Any:
         return self._returning
 
-    def proves(self, runs: frozenset[str], rows: Rows, verdicts: list[str]) -> bool:
+    def proves(self, runs: frozenset[str], rows: TableRows, verdicts: list[str]) -> bool:
         assert verdicts == ["k_anonymity k=2"]
         assert are_now(rows)
         return self._proves
 
-    def knows(self, runs: frozenset[str], rows: Rows) -> bool:
+    def knows(self, runs: frozenset[str], rows: TableRows) -> bool:
         return self._knows
 
     def list_runs(self) -> frozenset[str]:
