@@ -241,7 +241,7 @@ def audit_delta(
         # An unknown manifest may say that they do.
         again = manifest is None or read_persons_return(manifest)
         report = audit_published(rows, config, persons_return=again)
-    premises = (*report.premises, *publication.list_doubts(report.n_rows))
+    premises = (*report.premises, *publication.list_premises(report.n_rows))
     return replace(report, premises=premises, shortfalls=find_shortfalls(config, manifest))
 
 

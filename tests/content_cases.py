@@ -233,8 +233,8 @@ HARMLESS: list[tuple[str, Any, dict[str, Any]]] = [
     ("two figures", lambda t: np.random.default_rng(0).integers(10, 100, N), SENSITIVE),
     ("amounts", lambda t: np.random.default_rng(0).integers(0, 300, N) * 10, SENSITIVE),
     ("numbers of parcels", lambda t: 44_051_400_000 + 7 * np.arange(N) % 210, SENSITIVE),
-    ("cost centres", lambda t: [f"0{4100 + i % 12}.120.33" for i in range(N)], SENSITIVE),
-    ("goods", lambda t: [f"201-407-26{i % 12:02}" for i in range(N)], SENSITIVE),
+    ("cost centres", lambda t: [f"0{4100 + i % 4}.120.33" for i in range(N)], SENSITIVE),
+    ("goods", lambda t: [f"201-407-26{i % 4:02}" for i in range(N)], SENSITIVE),
     ("companies", lambda t: [552_100_000_000_11 + 7 * (i % 60) for i in range(N)], SENSITIVE),
     (
         "mail of two desks",

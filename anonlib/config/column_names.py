@@ -193,6 +193,7 @@ _MEANINGS = {
         "passport": "pasaporte*",
         "nin": "=dni =nif dni+paciente dni+cliente dni+titular numero+dni num+dni nro+dni "
         "nif+cliente nif+titular numero+nif cedula =nhc nhc+paciente historia+clinica",
+        "holder": "titular",
         "oneperson": "=paciente =cliente =empleado =trabajador =alumno =asegurado =socio =poliza",
         "licenseplate": "=matricula matricula+coche matricula+vehiculo",
         "id": "identificador*",

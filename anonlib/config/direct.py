@@ -143,6 +143,9 @@ KIND_NAMES = {**_NAMES, **{holder: _NAMES[kind] for kind, holder in _HOLDERS.ite
 #: share of the present ones. Phone numbers that are no texts are told by their first digits only:
 #: they need as many, and nearly all must be different.
 LEAST_LOOSE, LOOSE_SHARE, UNIQUE_SHARE = 20, 0.2, 0.9
+#: How many different numbers that only their digits make phones: those of so few persons that no
+#: class could have five are taken for codes.
+_LEAST_BARE = 5
 
 
 @dataclass(frozen=True)
@@ -251,7 +254,7 @@ def is_sure(
     """Whether a column is of the kind that its texts look like: few names may be those of towns,
     and few numbers those of goods. words: Those of its name, as English has them."""
     if kind == BARE_PHONES:  # in a table of visits, persons and their phones repeat
-        return n_distinct >= LEAST_LOOSE or not PHONE_WORDS.isdisjoint(words)
+        return n_distinct >= _LEAST_BARE or not PHONE_WORDS.isdisjoint(words)
     if is_number and kind == "phone numbers":
         return n_distinct >= LEAST_LOOSE and n_distinct > UNIQUE_SHARE * n_present
     if is_number:
@@ -302,7 +305,7 @@ def tell_signs(kind: str) -> str:
     plain = kind.removeprefix("texts with ")
     signs = {
         "phone numbers": "a country code, a label or brackets",
-        BARE_PHONES: "groups of digits as phones have, in many different numbers",
+        BARE_PHONES: "digits as phones have, in many numbers or a column named for phones",
         "postal addresses": "a word for a street and a number",
         "e-mail addresses": "their form",
         "social security numbers": "their form",

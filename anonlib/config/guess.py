@@ -45,8 +45,12 @@ _THINGS = _words(
     "product station ward department file drug medication city county country region district "
     "shop store brand company stop route line article item category class"
 )
-#: What is told of identifiers, and is none.
+#: Last words of names of what identifiers have, which are none.
 _TRAITS = _words("type version count status")
+#: Words for numbers of persons and their cars that mean days, wine or a course in other languages.
+_AMBIGUOUS = _words("dni nif nip vin matricula")
+#: As many persons at least must a name alone stand for. Of fewer, no class could have five.
+_FEWEST = 5
 #: Words of other languages that mean one of these may be numbers, too: French `nombre`, how many.
 _TEXTS_ONLY = _words("name address")
 _PERSON = _words(
@@ -97,7 +101,7 @@ class ColumnProfile:
             rows of the sample. They count as missing here.
         far: Numbers, or days, that may stand for a missing value since no others are near them, as
             texts. They do not count as missing here.
-        doubt: What its values look like that they are not read as (`anonlib.table.layouts`).
+        doubt: What its values look like, but are not read as (`anonlib.table.layouts`).
         part: What of a date in another column it is, such as `the hour of visit`.
         is_seen: Whether its values were looked at.
     """
@@ -178,14 +182,20 @@ class ColumnProfile:
     @property
     def is_named_like_identifier(self) -> bool:
         """Whether its name is that of an identifier, whatever its values are."""
-        words = self.words | {"".join(name_words(self.name))}
-        known = _IDENTIFIER - _GENERIC if _THINGS & words else _IDENTIFIER
-        return bool(known & words and not _TRAITS & words) or self.is_named_for_persons
+        own = name_words(self.name)
+        words = self.words | {"".join(own)}
+        known = _IDENTIFIER & words
+        if len(own) == 2 and _THINGS & words:  # a nurse of a station has a name, too
+            known -= _GENERIC
+        if known and own[-1] not in _TRAITS:
+            return True
+        is_ambiguous = _AMBIGUOUS.isdisjoint(own) or (_PERSON | _NUMBER).isdisjoint(words)
+        return not is_ambiguous or self.is_named_for_persons
 
     @property
     def may_identify(self) -> bool:
-        """Whether its values are enough to tell persons apart: names mean other things, too."""
-        return self.n_distinct >= MIN_PERSONS or self.distinct_share > LOOSE_SHARE
+        """Whether its values are enough to be those of persons: names mean other things, too."""
+        return self.n_distinct >= _FEWEST or self.distinct_share > LOOSE_SHARE
 
     @property
     def is_named_for_persons(self) -> bool:

@@ -55,7 +55,13 @@ _OTHERS = re.compile(
 
 
 #: Words of names of columns that have them.
-PHONE_WORDS = frozenset({"phone", "telephone", "tel", "mobile", "fax"})
+PHONE_WORDS = frozenset(
+    {
+        *("phone", "telephone", "tel", "mobile", "fax", "contact", "kontakt", "contacto"),
+        *("contatto", "cell", "cellphone", "celular", "gsm", "mobiel", "portable", "msisdn"),
+        *("whatsapp", "sms"),
+    }
+)
 
 
 class Phone(NamedTuple):

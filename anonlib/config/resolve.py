@@ -238,7 +238,7 @@ def _check_changes(names: Collection[str], where: str) -> Iterator[Problem]:
         yield Problem(
             "source.where",
             "the source is a feed of changes, which has rows that were deleted, and rows before "
-            'and after an update: say by _change_type which to release, such as "_change_type IN '
+            'and after an update: choose by a condition on _change_type, such as "_change_type IN '
             "('insert', 'update_postimage')\", or release the table itself",
         )
 

@@ -482,7 +482,7 @@ def _note(rows: "Rows", config: Config, content: "Content") -> Iterator[str]:
     """What of the config and the rows a reader has to know."""
     if config.one_row_per_person is True:
         yield "each row counts as another person: declared, not checked"
-    yield from note_repetitions(content.repetitions)
+    yield from note_repetitions(content.repetitions, config.k)
     if n_nobody := rows.n_nobody:
         count = f"fewer than {config.k}" if is_few(n_nobody, config.k) else f"{n_nobody:,}"
         yield f"{count} rows have no person: no model counts them"

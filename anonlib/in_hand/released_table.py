@@ -171,6 +171,7 @@ class Release:
 
     def _lines(self) -> Iterator[tuple[str, str]]:
         from anonlib.pages.meanings import explain_figure
+        from anonlib.pages.words import number
 
         lost = self.record["n_suppressed"]
         n_rows, n_classes = self.audit.n_rows, self.audit.n_classes
@@ -179,9 +180,11 @@ class Release:
         verdicts = self.audit.verdicts
         for verdict in verdicts[:MOST_LINES]:
             better = "" if verdict.exact else " or better"
-            measured = "not measured" if verdict.value is None else f"{verdict.value:.4g}{better}"
+            measured = (
+                "not measured" if verdict.value is None else f"{number(verdict.value)}{better}"
+            )
             holds = "holds" if verdict.holds else "fails"
-            yield verdict.model, f"{holds} ({measured}, required {verdict.required:g})"
+            yield verdict.model, f"{holds} ({measured}, required {number(verdict.required)})"
         if len(verdicts) > MOST_LINES:
             yield "models", f"{len(verdicts) - MOST_LINES:,} more: .audit.verdicts"
         for name in ("sse", "ncp", "nllm"):

@@ -15,6 +15,7 @@ from anonlib.local.column_facts import parse_texts
 from anonlib.local.content_rules import Repetition
 from anonlib.table.layouts import DOUBTS, NUMBERS, choose_doubt, find_doubts
 from anonlib.table.schema import Role, Scale, Schema
+from anonlib.text import is_few
 
 
 def advise(profiles: Iterable[ColumnProfile]) -> Iterator[str]:
@@ -27,7 +28,7 @@ def advise(profiles: Iterable[ColumnProfile]) -> Iterator[str]:
             how = _convert(column)
             yield f"{where}: these texts look like {what}{written}; convert them ({how})"
         guess = guess_role(column)
-        if guess.role is Role.IDENTIFIER:
+        if guess.role is Role.IDENTIFIER or guess.why.startswith(NAMED):
             yield f"{where}: {guess.why}; if it is an identifier, move it to `identifiers`"
         elif column.is_nearly_unique:
             yield f"{where}: nearly unique per row, so it costs much; leave it out, or coarsen it"
@@ -61,14 +62,18 @@ def ask_of_persons(
         )
 
 
-def note_repetitions(repetitions: Iterable[Repetition]) -> Iterator[str]:
-    """Notes on identifiers of persons that repeat although each row counts as another person."""
+def note_repetitions(repetitions: Iterable[Repetition], k: int) -> Iterator[str]:
+    """Notes on identifiers of persons that repeat although each row counts as another person.
+    Numbers below k are not told."""
     for each in repetitions:
         about = "" if each.is_exact else "about "
+        n_values, n_rows = (
+            f"fewer than {k}" if is_few(n, k) else f"{n:,}" for n in (each.n_values, each.n_rows)
+        )
         yield (
-            f"column {each.column}: each row counts as another person, but it repeats: "
-            f"{about}{each.n_values:,} values in {each.n_rows:,} rows; if it stands for a person, "
-            "name it in `unit`: else classes of k rows may be of fewer persons"
+            f"column {each.column}: each row counts as another person, but values repeat: "
+            f"{about}{n_values} values in {n_rows} rows; if they stand for persons, "
+            "name the column in `unit`: else classes of k rows may be of fewer persons"
         )
 
 

@@ -371,7 +371,7 @@ def _direct_problems(kinds: Mapping[str, str], privacy: PrivacySection) -> Itera
                 f"column {name}",
                 f"shows who a person is: it seems to have {kind}, and the release would "
                 f"have some of them (told by {tell_signs(kind)}); give it `role: drop`, or, if it "
-                "is something else, name it under privacy.acknowledge_unique. What is told how: "
+                "is something else, name it under privacy.acknowledge_unique. How each is told: "
                 "docs/privacy/protection.md, Texts that reach a person",
             )
 

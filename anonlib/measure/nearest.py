@@ -13,7 +13,7 @@ from anonlib.hierarchy.tree import Tree
 Sparse: TypeAlias = Any
 #: Squared distances count as equal up to this relative difference, since they are rounded; or up
 #: to this one, in squares of standard deviations.
-TIED, NOTHING = 1e-9, 1e-18
+TIE, NEGLIGIBLE = 1e-9, 1e-18
 #: The number of distances in memory at once. They fit in a CPU cache.
 CHUNK = 2**18
 
@@ -153,7 +153,7 @@ class Attack:
         total = np.zeros((len(own), len(self.n_rows)))
         for column in self.columns:
             total += column.distances.squared(rows)[:, column.place]
-        nearest = total <= total.min(axis=1, keepdims=True) * (1 + TIED) + NOTHING
+        nearest = total <= total.min(axis=1, keepdims=True) * (1 + TIE) + NEGLIGIBLE
         return Links(
             nearest[np.arange(len(own)), own].astype(np.int64),
             nearest.sum(axis=1),

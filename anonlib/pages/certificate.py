@@ -36,7 +36,7 @@ from anonlib.pages.specs import (
     say_persons,
 )
 from anonlib.pages.words import number, spoken
-from anonlib.text import MISSING_TOKENS, count_noun, is_few, printable
+from anonlib.text import MISSING_TOKENS, count_noun, is_few, printable, tell_apart
 
 #: Said where nothing covers a point.
 NOT_COVERED = "not covered"
@@ -204,7 +204,7 @@ def _few(n: int, k: int) -> str:
 def _columns(record: Record) -> Iterator[Row]:
     changes = find_distances(record)
     for name, column in record["settings"]["columns"].items():
-        told = [f"{number(changes[name].value)} of its distribution"] if name in changes else []
+        told = [f"distribution changed by {number(changes[name].value)}"] if name in changes else []
         for metric, of in _losses(record, "losses_by_column").items():
             if name in of:
                 value = number(of[name])
@@ -290,7 +290,7 @@ def _chance(name: str, value: float | None, known: str) -> Row:
     what = f"{name} to be found by class size"
     if value is None:
         return what, NOT_COVERED, "–", "–", "–"
-    return what, number(value), "–", known, _compare_to_threshold(value)
+    return what, tell_apart(value, [THRESHOLD]), "–", known, _compare_to_threshold(value)
 
 
 def _compare_to_threshold(value: float | None) -> str:
@@ -454,7 +454,7 @@ def _rest(record: Record) -> Iterator[Row]:
     if read_persons(record).kind == "declared":
         yield "persons", "that each row is another person is declared, and was not checked"
     for name in list_repeating(record):
-        yield name, "repeats: if it stands for a person, classes have fewer persons than rows"
+        yield name, "repeats: if it stands for a person, classes may have fewer persons than rows"
     if record.get("persons_return"):
         text = "who is in several has a class in each; what these classes tell can be put together"
         yield "batches", text

@@ -24,7 +24,7 @@ from anonlib.pages.specs import (
     spec_of_verdict,
 )
 from anonlib.pages.words import first_letter_up, number, percent, spell_model, spoken
-from anonlib.text import printable, read_worse
+from anonlib.text import printable, read_worse, tell_apart
 
 #: good: within the bound. look: beyond a default threshold, or not measured, so a person decides.
 #: stop: a bound of the config itself is broken.
@@ -316,7 +316,7 @@ def _judge_by_default(question: _Question, finding: FigureFinding) -> JudgedFigu
         question.title,
         "good" if good else "look",
         finding.value,
-        f"{first_letter_up(finding.meaning)}: {number(finding.value)}{of}. "
+        f"{first_letter_up(finding.meaning)}: {tell_apart(finding.value, [question.most])}{of}. "
         f"{'Within' if good else 'Beyond'} {question.most:g}, the most by {question.whose}.",
         "" if good else question.beyond,
     )

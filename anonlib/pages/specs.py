@@ -9,6 +9,7 @@ from math import isfinite
 from typing import Any, TypeAlias
 
 from anonlib.auditing.report import split_label
+from anonlib.text import tell_apart
 
 #: The private record of a run, or a part of it.
 Record: TypeAlias = Mapping[str, Any]
@@ -149,6 +150,7 @@ def list_gates(record: Record) -> Iterator[JudgedGate]:
 def _read_gate(gate: Record, finding: str) -> JudgedGate:
     start = f"{gate['figure']} of {gate['of']} " if gate["of"] else f"{gate['figure']} "
     value = gate["value"]
+    bounds = [each for each in (gate["at_least"], gate["at_most"]) if each is not None]
     return JudgedGate(
         text=gate["gate"],
         passed=gate["passed"],
@@ -158,7 +160,7 @@ def _read_gate(gate: Record, finding: str) -> JudgedGate:
         least=gate["at_least"] is not None,
         most=gate["at_most"] is not None,
         finding=finding,
-        amount="" if value is None else f"{value:.4g}",
+        amount="" if value is None else tell_apart(value, bounds),
         subject=gate["subject"] or "",
     )
 

@@ -39,7 +39,7 @@ def resolve_check(
             *note_times(schema, scan.sample),
             *note_midnights(schema, scan.sample),
             *_note_persons(config.one_row_per_person),
-            *note_repetitions(scan.content.repetitions),
+            *note_repetitions(scan.content.repetitions, config.k),
             *note_seed(config.seed),
             *note_links(config),
             *note_unused(config),

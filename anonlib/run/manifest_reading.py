@@ -28,7 +28,7 @@ class Publication:
     manifest: Manifest | None
     changed_after: int | None
 
-    def list_doubts(self, n_rows: int) -> tuple[str, ...]:
+    def list_premises(self, n_rows: int) -> tuple[str, ...]:
         """What an audit of so many rows can't rest on: rows that no run has released."""
         if self.changed_after is not None:
             when = f"others changed the table after version {self.changed_after}"
@@ -36,7 +36,7 @@ class Publication:
             when = "others changed the table after its release"
         else:
             return ()
-        return (f"rows: {when}; whose rows those of others are was never checked",)
+        return (f"rows: {when}; no run checked whose rows they wrote",)
 
 
 def read_manifest(spark: SparkSession, folder: str, version: int | None) -> Manifest | None:

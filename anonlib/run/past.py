@@ -37,7 +37,7 @@ ALTERATION = (
 #: What the ledger notes once it is accepted that it does not know the persons of some rows.
 UNKNOWN_ROWS = (
     "others had changed or deleted rows of the table, or a run without the ledger had added some, "
-    "when a batch was appended by `acknowledge_returning`"
+    "when a batch was appended with `acknowledge_returning`"
 )
 
 

@@ -601,7 +601,7 @@ class Target:
                 lost += [f"CLUSTER BY {by}"] * bool(by)
         if lost:
             yield (
-                f"the replaced table had {'; '.join(lost)}, and the new one has not: set that anew "
+                f"the new table lacks what the replaced one had: {'; '.join(lost)}. Set that anew "
                 "(ALTER TABLE) if it is needed"
             )
 

@@ -196,6 +196,7 @@ def _require_nodes(name: str, n_strange: int) -> None:
     """Raises InputError if a table has values of a column that are no nodes of its hierarchy."""
     if n_strange:
         raise InputError(
-            f"release.path: column {name} has {n_strange} values that are no nodes of its "
-            "hierarchy: others changed rows of the table; publish all rows anew (`mode: overwrite`)"
+            f"release.path: column {name} has values that are no nodes of its hierarchy "
+            f"({n_strange}): others changed rows of the table; publish all rows anew "
+            "(`mode: overwrite`)"
         )

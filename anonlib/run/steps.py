@@ -126,7 +126,7 @@ class Run:
                     *notes,
                     *source.schema.notes,
                     *note_midnights(source.schema, scan.sample),
-                    *note_repetitions(scan.content.repetitions),
+                    *note_repetitions(scan.content.repetitions, self.config.k),
                     *note_rounded(source.schema, scan.encodings),
                     *note_links(self.config),
                     *note_unused(self.config),

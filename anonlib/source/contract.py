@@ -40,7 +40,7 @@ from anonlib.spark.own_files import spell_exactly, spell_for_reader
 _BAD = f"{RESERVED_PREFIX}bad"
 #: What Spark reads in place of bytes that the encoding has no character for.
 UNREADABLE = "\ufffd"
-#: What is in no text: a separator by which lines have one field. Spark reads UTF-16 as CSV only.
+#: A separator that is in no text, so that each line is one field. Spark reads UTF-16 as CSV only.
 _NO_TEXT = "\ue000\ue001\ue000\ue002"
 #: Options that choose the files.
 _PLACES = ("path", "basepath", "recursivefilelookup", "pathglobfilter")

@@ -111,7 +111,7 @@ def _require_first(
         raise InputError(
             f"source: the header is line {line} of {_files(below)} and Spark takes the first line "
             f"for it; read a copy without the lines above, made by `tail -n +{line} OLD > NEW` "
-            "(unpack it before; of UTF-16 make UTF-8)"
+            "(unpack a packed file first, and convert UTF-16 to UTF-8)"
         )
 
 
@@ -191,13 +191,13 @@ def is_utf8(lines: DataFrame) -> bool:
     counts = by_file.agg(
         F.count_if(~F.col("utf8")),
         F.min(F.when(~F.col("utf8"), F.col("file"))),
-        F.count_if(F.col("utf8") & F.col("wide")),
+        F.count_if(F.col("utf8") & (F.col("wide") > 0)),
         F.bool_or("odd"),
     )
     n_others, path, n_utf8, is_odd = counts.collect()[0]
     if n_others and n_utf8:
         raise InputError(
-            f"source: {n_utf8} files are UTF-8, but {n_others} are not, such as "
+            f"source: files that are UTF-8: {n_utf8}; that are not: {n_others}, such as "
             f"{hide_values(path)}; convert these to UTF-8"
         )
     if is_odd:
@@ -216,19 +216,23 @@ def require_no_utf8(lines: DataFrame, encoding: str) -> None:
         lines: The files as text.
         encoding: One in which each byte is a character.
     """
-    found = _count_utf8(lines).where("utf8 and wide")
+    found = _count_utf8(lines).where("utf8 and wide > 0")
     n, path = found.agg(F.count("*"), F.min("file")).collect()[0]
     if n:
         raise InputError(
-            f"source: {n} files are UTF-8, and not {encoding}, such as {hide_values(path)}; remove "
-            "the encoding from source.options if all are, else convert the others to UTF-8"
+            f"source: files that are UTF-8, and not {encoding}: {n}, such as {hide_values(path)}; "
+            "remove the encoding from source.options, and convert files that are not UTF-8"
         )
 
 
 def _count_utf8(lines: DataFrame, *more: Column) -> DataFrame:
-    """By `file`: whether it is `utf8`, and `wide`: whether it has more than ASCII."""
+    """By `file`: `wide`, its lines in UTF-8 that have more than ASCII, and whether it is `utf8`:
+    whether fewer lines are not. Hardly a line in another encoding is one in UTF-8 by chance, so a
+    damaged line makes no other encoding of a file."""
     text = F.col("value")
     file = lines.metadataColumn("_metadata").getField("file_path").alias("file")
-    utf8 = F.bool_and(F.is_valid_utf8(text)).alias("utf8")
-    wide = F.bool_or(F.octet_length(text) > F.char_length(text)).alias("wide")
-    return lines.groupBy(file).agg(utf8, wide, *more)
+    is_valid = F.is_valid_utf8(text)
+    n_wide = F.count_if(is_valid & (F.octet_length(text) > F.char_length(text)))
+    n_bad = F.count_if(~is_valid)
+    utf8 = ((n_bad == 0) | (n_bad < n_wide)).alias("utf8")
+    return lines.groupBy(file).agg(utf8, n_wide.alias("wide"), *more)

@@ -227,7 +227,9 @@ def _first_lines(spark: SparkSession, where: _Where) -> list[str]:
             encoding = "windows-1252"
         if encoding is not None:
             where.options["encoding"] = encoding
-            where.notes.append(f"the encoding {encoding} is a guess: the files are not UTF-8")
+            where.notes.append(
+                f"the encoding {encoding} is a guess from the files, which are not UTF-8"
+            )
     lines = split_lines(start, encoding or "UTF-8")[: MOST_LINES + MOST_ABOVE]
     comment = given.get("comment")
     return ["" if comment and line.startswith(comment) else line for line in lines]
@@ -239,10 +241,10 @@ def _require_header_first(source: str, lines: Sequence[str], options: Mapping[st
     line = find_lower_header(lines, _delimiter(lines, options))
     if line is not None and "header" not in {name.lower() for name in options}:
         raise InputError(
-            f"{source}: its header seems to be line {line}, and the lines above it no rows; read a "
-            f"copy without them, made by `tail -n +{line} OLD > NEW` (unpack it before; of UTF-16 "
-            "make UTF-8). If the first line is the header, or a row, say so: --option header=true "
-            "or header=false"
+            f"{source}: its header seems to be line {line}, and the lines above it are no rows; "
+            f"read a copy without them, made by `tail -n +{line} OLD > NEW` (unpack a packed file "
+            "first, and convert UTF-16 to UTF-8). If the first line is the header, or a row, say "
+            "so: --option header=true or header=false"
         )
 
 
@@ -268,8 +270,8 @@ def sniff(kind: str, head: Sequence[str], options: dict[str, str], notes: list[s
         [split_cells(line, delimiter) for line in head[1:]]
     ):
         notes.append(
-            "the first row has texts where all others have numbers; if it tells units, take it "
-            "out of the file"
+            "the first row has texts where all others have numbers; if it has units of "
+            "measurement, take it out of the file"
         )
 
 

@@ -56,7 +56,7 @@ def explain_lost_pin(source: Source) -> Iterator[None]:
     except InputError as error:
         if source.version is not None and str(error) == f"source: {NO_FILE}":
             raise InputError(
-                f"source: files of version {source.version} of the table are gone, as after a "
+                f"source: files of version {source.version} of the table are gone, such as after a "
                 "VACUUM; read a version that it still has, such as the latest"
             ) from error
         raise

@@ -64,7 +64,7 @@ TIMES = {
 }
 _NEAR_YEAR, _TWO = "(19[0-9]{2}|20[0-9]{2})", r"(0[1-9]|1[0-2])"
 #: By pattern of a date without marks, which looks like a number: its type, and the shape of its
-#: texts. So many digits are days of these two centuries by chance in one of a thousand.
+#: texts. By chance, one in a thousand numbers of eight digits is such a day.
 COMPACT = {
     "yyyyMMdd": ("date", f"^{_NEAR_YEAR}{_TWO}(0[1-9]|[12][0-9]|3[01])$"),
     "yyyyMMddHHmm": (
@@ -86,7 +86,7 @@ _AMOUNT = rf"[+-]?[0-9](?:[0-9.,'{_BLANKS}]*[0-9])?"
 _AND_CLOCK = f"(?: {_CLOCK}(?::[0-5][0-9])?)?"
 _LAYOUT = "name `type` and `layout`, or convert them"
 _CONVERT = "convert them in the source"
-_DATES = "make dates of them in the source, since days between them may not exist"
+_DATES = "make dates of them in the source, since numbers between them may be no dates"
 #: What texts look like that are not read so, since it leaves a doubt: their shape, and what to do.
 _OF_TEXTS = {
     "dates of which day and month can't be told apart": (

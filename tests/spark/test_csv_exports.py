@@ -121,10 +121,14 @@ def test_a_folder_of_two_encodings(spark: SparkSession, tmp_path: Path) -> None:
     put(folder / "a.csv", f"{header}\nMüller;1;x\n".encode("cp1252"))
     put(folder / "b.csv", f"{header}\nMüller;1;x\n".encode())
     put(folder / "c.csv", f"{header}\nMuller;1;x\n".encode())
-    with pytest.raises(InputError, match=r"1 files are UTF-8, but 1 are not, such as .*/a\.csv"):
+    with pytest.raises(
+        InputError, match=r"files that are UTF-8: 1; that are not: 1, such as .*/a\.csv"
+    ):
         init(folder)
     given = {"header": "true", "sep": ";", "encoding": "windows-1252"}
-    with pytest.raises(InputError, match=r"1 files are UTF-8, and not windows-1252.*/b\.csv"):
+    with pytest.raises(
+        InputError, match=r"files that are UTF-8, and not windows-1252: 1, such as .*/b\.csv"
+    ):
         read_files(spark, "csv", str(folder), given, ["name"])
     (folder / "b.csv").unlink()
     assert read_files(spark, "csv", str(folder), given, ["name"]).count() == 2

@@ -107,7 +107,9 @@ def test_an_identifier_that_repeats_where_rows_count_as_persons(
     assert found == (Repetition("patient_id", 4, 8, is_exact=True),)
     if is_small:
         result = anonlib.release(given, dataframe=frame)
-        told = "column patient_id: each row counts as another person, but it repeats: 4 values in 8"
+        told = (
+            "column patient_id: each row counts as another person, but values repeat: 4 values in 8"
+        )
         assert any(note.startswith(told) for note in result.notes)
         record = json.loads(Path(result.record.removeprefix("file:")).read_text())
         assert [each["column"] for each in record["content"]["repetitions"]] == ["patient_id"]

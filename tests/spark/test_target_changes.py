@@ -185,7 +185,9 @@ def test_what_others_did_after_the_release(
     spark.sql(f"ALTER TABLE {table} SET TBLPROPERTIES ('delta.columnMapping.mode' = 'name')")
     said = shell.release(mapped)
     assert said.code == 0, said.err
-    assert "the replaced table had comments of city, and" in " ".join(said.out.split())
+    assert "the new table lacks what the replaced one had: comments of city" in " ".join(
+        said.out.split()
+    )
 
 
 def test_a_table_whose_values_delta_makes(

@@ -87,9 +87,9 @@ def test_an_identifier_of_persons_that_repeats_is_told(name: str) -> None:
         }
     )
     told = (
-        f"column {name}: each row counts as another person, but it repeats: 60 values in 600 rows; "
-        "if it stands for a person, name it in `unit`: else classes of k rows may be of fewer "
-        "persons"
+        f"column {name}: each row counts as another person, but values repeat: 60 values in 600 "
+        "rows; if they stand for persons, name the column in `unit`: else classes of k rows may be "
+        "of fewer persons"
     )
     columns: dict[str, list[str]] = {"identifiers": [name, "visit"], "quasi_identifiers": ["age"]}
     release = anonlib.anonymize(table, **columns, k=5, one_row_per_person=True)

@@ -105,7 +105,7 @@ def test_the_first_pages() -> None:
     columns = texts(found, "Columns")
     assert columns["name"] == "identifier | dropped | –"
     assert columns["age"].startswith(
-        "quasi identifier | interval | 0.014 of its distribution, 0.021 of its variance"
+        "quasi identifier | interval | distribution changed by 0.014, 0.021 of its variance"
     )
     assert columns["city"] == "insensitive | as it is | –"
     verdicts = texts(found, "Verdicts")
@@ -360,7 +360,7 @@ def test_utilities_are_those_of_the_report() -> None:
         assert told[each.title] == f"{each.state}: {each.reason}"
     assert "0.34 of age. Beyond 0.1" in told["Distribution of each column"]
     columns = texts(seal_record(json.dumps(given)), "Columns")
-    assert "| 0.34 of its distribution" in columns["age"]
+    assert "| distribution changed by 0.34" in columns["age"]
 
 
 def test_how_near_a_loss_is_to_its_bound() -> None:
@@ -401,7 +401,7 @@ def test_what_remains_follows_from_the_config() -> None:
     plain["policy"] = []
     plain["content"] = {"repetitions": [{"column": "mrn"}]}
     rest = texts(seal_record(json.dumps(plain)), "What remains")
-    assert rest["mrn"].startswith("repeats: if it stands for a person, classes have fewer persons")
+    assert rest["mrn"].startswith("repeats: if it stands for a person, classes may have fewer")
     assert "no model protects it" in rest["diagnosis"]
     assert {"earlier releases", "persons", "attackers"} <= rest.keys()
     assert "policy" not in rest

@@ -41,9 +41,10 @@ def test_persons_that_are_declared() -> None:
 def test_identifiers_of_persons_that_repeat() -> None:
     """The count is an estimate where a sketch has not all values."""
     exact, about = Repetition("mrn", 60, 6000, True), Repetition("no", 60_000, 600_000, False)
-    found = [*note_repetitions([exact, about])]
-    assert "repeats: 60 values in 6,000 rows; " in found[0]
-    assert "repeats: about 60,000 values in 600,000 rows; " in found[1]
+    found = [*note_repetitions([exact, about, Repetition("ssn", 4, 200, True)], 5)]
+    assert "repeat: 60 values in 6,000 rows; " in found[0]
+    assert "repeat: about 60,000 values in 600,000 rows; " in found[1]
+    assert "repeat: fewer than 5 values in 200 rows; " in found[2]
 
 
 def test_the_names_of_controllers_are_not_told(capsys: pytest.CaptureFixture[str]) -> None:

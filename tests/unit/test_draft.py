@@ -111,7 +111,8 @@ def test_nothing_is_guessed_to_be_harmless(name: str, type: str, distinct: int, 
     ("profile", "why"),
     [
         (column("patient_id", distinct=900), "named like an identifier"),
-        (column("patient_id"), "named like an identifier, but 5 values in 10,000 rows"),
+        (column("patient_id"), "named like an identifier"),
+        (column("patient_id", distinct=4), "named like an identifier, but 4 values in 10,000 rows"),
         (
             column("no_show_patient", "int", 1, present=9),
             "named like an identifier, but 1 value in 9",

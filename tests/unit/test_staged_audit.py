@@ -490,7 +490,7 @@ def test_nodes_in_a_table(monkeypatch: pytest.MonkeyPatch) -> None:
     assert staged_audit.find_released_nodes(table, Named()) == {}  # type: ignore[arg-type]
     changed: Any = Texts(["a", "b", "c"], [["y", "mine", "yours"]], [0, None, 3, 4, -1])  # type: ignore[list-item]
     for column, n, kind in (("c", 2, text), ("b", 3, shares)):
-        said = f"column {column} has {n} values that are no nodes of its hierarchy: others changed"
+        said = rf"column {column} has values that are no nodes of its hierarchy \({n}\): others"
         with pytest.raises(InputError, match=said) as error:
             staged_audit.find_released_nodes(changed, Named({column: kind}))  # type: ignore[arg-type]
         assert "mine" not in str(error.value)

@@ -186,9 +186,9 @@ def test_names_that_delta_can_not_put_in_place_of_others(
 @pytest.mark.parametrize(
     ("clustering", "said"),
     [
-        (None, "had NOT NULL of a, b; comments of b; generated values of c, d, and the new one"),
-        ([], "generated values of c, d, and the new one has not"),
-        (["b", "a"], "generated values of c, d; CLUSTER BY b, a, and the new one has not: set"),
+        (None, "had: NOT NULL of a, b; comments of b; generated values of c, d. Set"),
+        ([], "had: NOT NULL of a, b; comments of b; generated values of c, d. Set that"),
+        (["b", "a"], "generated values of c, d; CLUSTER BY b, a. Set that"),
     ],
 )
 def test_what_an_overwrite_leaves_out(

@@ -328,18 +328,21 @@ def test_what_others_changed_after_the_newest_run(
     spark = history(*rows, (1, TWO, "Append"), (0, ONE, "ErrorIfExists"))
     found = read_publication(spark, ROOT, version)
     assert found.changed_after == after
-    doubts = found.list_doubts(9)
+    doubts = found.list_premises(9)
     assert len(doubts) == (after is not None)
-    assert not doubts or f"others changed the table after version {after}; whose" in doubts[0]
+    assert (
+        not doubts
+        or f"others changed the table after version {after}; no run checked whose" in doubts[0]
+    )
 
 
 def test_rows_that_others_changed_by_their_number() -> None:
     """Where the log does not describe the run any more."""
     found = Publication({"rows_released": 9}, None)
-    assert found.list_doubts(9) == ()
-    assert found.list_doubts(8)[0].startswith("rows: others changed the table after its release;")
+    assert found.list_premises(9) == ()
+    assert found.list_premises(8)[0].startswith("rows: others changed the table after its release;")
     for manifest in (None, {}, {"run_id": "one"}):
-        assert Publication(manifest, None).list_doubts(9) == ()
+        assert Publication(manifest, None).list_premises(9) == ()
 
 
 @pytest.mark.parametrize(

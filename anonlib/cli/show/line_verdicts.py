@@ -33,5 +33,7 @@ def print_lines(lines: "Sequence[LineVerdict]", to: Console | None = None) -> No
     to.print()
     to.print(Text(f"{text}, {counts['unsaid']} that the table can't tell", style="bold"))
     if counts["unsaid"]:
-        to.print(Text("What no table shows, as its source or measures, the private record does:"))
+        to.print(
+            Text("The private record shows what no table does, such as its source and measures:")
+        )
         to.print(Text("--record RECORD compares all lines with it"))

@@ -30,7 +30,7 @@ def check_persons(
             identifiers = [n for n, a in attributes.items() if a.role is Role.IDENTIFIER]
             near = did_you_mean(one_row_per_person, () if attribute else identifiers)
             other = (
-                f", and {one_row_per_person} has `role: {attribute.role.value}`"
+                f", but {one_row_per_person} has `role: {attribute.role.value}`"
                 if attribute
                 else ""
             )

@@ -95,7 +95,7 @@ def match_plain(column: Column, original: Values, released: Values) -> MatchedCo
 def _spans(column: Column, encoding: Encoding, original: Values, released: Values) -> MatchedColumn:
     lower, upper = find_ends(column, encoding, released)
     first, last = _find_categories(column, encoding, lower, upper)
-    # On the grid of kernels, values at equal distances from another one would be so no more.
+    # On the grid of kernels, values that are equally far from another one would differ in that.
     low, blank = encoding.to_standard(first)
     high, _ = encoding.to_standard(last)
     if isinstance(column.recoder, Interval) and is_number(column.type):

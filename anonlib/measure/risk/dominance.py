@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 PUBLISHED = "once a release is published, nothing links its cells to original values"
 NONE = "no cell has a released value"
 #: Sums that differ by less, relative to the total, count as equal: floats round them.
-ROUNDED = 1e-12
+ROUNDING = 1e-12
 
 
 class Dominance(CellMeasure):
@@ -86,7 +86,7 @@ class Dominance(CellMeasure):
         present = np.bincount(cells.id[there], cells.weight[there], cells.m)
         told = 2 * present >= cells.released_block.rows
         largest = find_largest(_contributions(cells, there, np.abs(values[there])), self.n_largest)
-        error = ROUNDED * largest.total
+        error = ROUNDING * largest.total
         dominated = largest.top - self.share * largest.total > error
         seen_through = self.p / 100 * largest.one - (largest.total - largest.two) > error
         rows = cells.released_block.rows.astype(np.float64)

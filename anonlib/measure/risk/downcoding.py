@@ -41,7 +41,7 @@ class Downcoding(AttackMeasure):
     Of persons held out, the guess says only how frequent such values are. So `risk` is what the
     tightness of classes tells of those in them. It falls with k, since more persons of a class are
     not at its ends, and with `round_to`, `bottom` and `top` of recoders, and levels of nodes.
-    What a kernel tells by having found nothing narrower is a matter of `minimality`.
+    What it tells that a kernel found nothing narrower is a matter of `minimality`.
 
     Distances are those of the measure `linkage`. Persons without a value are left out.
     Cost: for each column one pass over the release, which compares bounded numbers of persons with

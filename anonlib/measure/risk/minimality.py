@@ -31,11 +31,11 @@ if TYPE_CHECKING:
 COUNTS = "counts"
 #: The column that would number rows: there is none, so that all of them are counted.
 NO_NUMBER = ""
-NOTHING = "no class has a part that only a model can have kept from being released apart"
+NOTHING = "no class has two parts of k rows that only a model can have kept together"
 
 
 class Minimality(SecretAttack):
-    """How often it tells a sensitive value that a kernel generalized further than k asks.
+    """How often a sensitive value is guessed because a kernel generalized further than k asks.
 
     For each sensitive column with a privacy model, and for the target if it has its own: an
     attacker knows the quasi-identifiers of everybody in the release (a register), and that kernels
@@ -218,8 +218,9 @@ def can_fail(
         secret: The place of the column among the secret ones.
         size: int64[s]. The rows of each part, 1 or more.
     """
+    has_values = np.array([any(each.values[secret].values()) for each in classes], np.bool_)
     if not models or any(model.relative for model in models):
-        return np.full(len(size), bool(models))
+        return has_values & bool(models)
     missing, counts = np.zeros(len(size), np.int64), [np.empty(0, np.int64)]
     for i, (each, n) in enumerate(zip(classes, size.tolist(), strict=True)):
         values = np.array(sorted(each.values[secret].values(), reverse=True), np.int64)
@@ -233,7 +234,7 @@ def can_fail(
     sparse = SparseCounts(cell[some], rank[some], count[some], missing, size - missing)
     cells = CellCounts(size, size, {models[0].column or "": sparse})
     failing: Bools = ~np.all([model.holds_within(cells) for model in models], axis=0)
-    return failing
+    return failing & has_values  # without a value, there is nothing to guess
 
 
 def rate_guesses(
