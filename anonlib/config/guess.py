@@ -189,8 +189,8 @@ class ColumnProfile:
             known -= _GENERIC
         if known and own[-1] not in _TRAITS:
             return True
-        is_ambiguous = _AMBIGUOUS.isdisjoint(own) or (_PERSON | _NUMBER).isdisjoint(words)
-        return not is_ambiguous or self.is_named_for_persons
+        is_number = not _AMBIGUOUS.isdisjoint(own) and not (_PERSON | _NUMBER).isdisjoint(words)
+        return is_number or self.is_named_for_persons
 
     @property
     def may_identify(self) -> bool:
