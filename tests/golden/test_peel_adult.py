@@ -14,6 +14,7 @@ from anonlib.local import cells
 from anonlib.privacy.l_diversity import LDiversity
 from tests.support import data_dir, skip_or_fail
 
+pytestmark = pytest.mark.cluster  # with the time to compile what no other test needs, a minute
 COLUMNS = (
     *("sex", "age", "race", "marital-status"),
     *("education", "native-country", "workclass", "occupation"),

@@ -248,6 +248,7 @@ def test_overtaken(
     assert {path.name for path in (started / "out/table").glob("*.parquet")} == referenced
 
 
+@pytest.mark.cluster
 def test_rows_that_a_restore_took_back(shell: Shell, spark: SparkSession, started: Path) -> None:
     """A run is done while its rows are there. What holds of the table is what the run before it
     said; its persons were released all the same."""

@@ -14,6 +14,7 @@ from tests.spark.test_append import KEY, batch, config
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("usual")]
 
 
+@pytest.mark.cluster
 def test_its_ledger_its_backlog_and_its_old_version_are_found(
     shell: Shell, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

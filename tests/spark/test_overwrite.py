@@ -170,6 +170,7 @@ def test_nothing_is_left_of_the_old_version(
     assert table(spark, tmp_path).count() == 30
 
 
+@pytest.mark.cluster
 def test_nothing_is_left_of_a_table_of_others(
     shell: Shell, spark: SparkSession, tmp_path: Path
 ) -> None:

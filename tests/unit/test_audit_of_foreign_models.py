@@ -106,7 +106,8 @@ def test_foreign_models_fail_closed(
         )
         (verdict,) = audit_in_memory(pa.table({"q": [1, 1, 1, 2, 2]}), spec).verdicts
         assert not verdict.holds
-        assert verdict.n_failing == failing
+        # What fails by rows need not fail by persons, unless the model says so.
+        assert verdict.n_failing == (failing if persons == "rows" else 0)
         if persons == "rows":
             assert verdict.note.startswith(note)
             assert not verdict.at_release
