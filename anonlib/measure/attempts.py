@@ -22,10 +22,10 @@ RISK_NAMES: Mapping[str, str] = {
     "Wilson's estimate; 0 to 1, for comparison",
     "risk": "what persons risk by being in the release, the attack rate beyond the control rate; 0 "
     "to 1, less is safer",
-    "low": "least share of persons whom the attack hits because they are in the release, in 95 of "
-    "100 cases; 0 to 1, less is safer",
-    "high": "largest share of persons whom the attack hits because they are in the release, in 95 "
-    "of 100 cases; 0 to 1, less is safer",
+    "low": "least share of persons whom the attack hits because they are in the release, by the "
+    "interval of 95 %; 0 to 1, less is safer",
+    "high": "largest share of persons whom the attack hits because they are in the release, by the "
+    "interval of 95 %; 0 to 1, less is safer",
     "attempts": "number of attacks on persons in the release; more make the interval narrower",
 }
 

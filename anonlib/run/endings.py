@@ -182,8 +182,8 @@ def _describe_published(
         yield "the log does not describe it any more: whether its rows are still there is unknown"
     elif not target.is_as_left(result.table_version, with_batches=True):
         yield (
-            "others changed the table since, so that its rows may not be there any more: see what "
-            "it holds (`anonlib audit`)"
+            "the table has changed since, so that the rows of this run may not be there any more: "
+            "see what the table holds (`anonlib audit`)"
         )
     files = kept.get("source_files", {}).get("sha256")
     yield from _describe_change(spark, config.source, kept.get("source_version"), files)

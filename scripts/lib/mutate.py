@@ -48,7 +48,7 @@ TESTS: dict[str, tuple[str, str]] = {
         "test_tokens test_append test_partition_steps",
     ),
     "anonlib/run/publish.py": (
-        "unit/test_target unit/test_versions",
+        "unit/test_target unit/test_publication unit/test_versions",
         "test_target_changes test_publish test_kill",
     ),
     "anonlib/spark/lease.py": (

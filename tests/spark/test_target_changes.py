@@ -172,7 +172,7 @@ def test_what_others_did_after_the_release(
     assert "others changed the table after version 0" in anonlib.audit(place, config).premises[2]
     said = shell.release(config, "--run-id", "one")
     assert said.code == 0, said.err
-    assert "its rows may not be there any more" in " ".join(said.out.split())
+    assert "the rows of this run may not be there any more" in " ".join(said.out.split())
     spark.sql(f"ALTER TABLE {table} ALTER COLUMN city COMMENT 'town'")
     path = started / "people.parquet"
     frame = pd.read_parquet(path)
