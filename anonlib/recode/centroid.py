@@ -26,7 +26,8 @@ class Centroid(Recoder):
     Without `keep_type`, integers and decimals give the float64 nearest to the exact mean.
 
     A mean of floats never overflows and lies within the cell's range. For c values its error is at
-    most c * 2**-53 times their mean magnitude. float32 is averaged in float64, then rounded. An
+    most c * 2**-53 times their mean magnitude. It is then rounded to 15 significant digits: 77.46,
+    not 77.46000000000001. float32 is averaged in float64, then rounded. An
     infinite value makes the mean infinite; both infinities in one cell make it null.
 
     With `restore_variance` the means are then rescaled about their own mean, block by block. The
@@ -116,4 +117,16 @@ def _float_means(groups: GroupedValues, x: Floats) -> Floats:
     # Rounding can move a mean out of its cell's range. Clipped, a constant cell keeps its value.
     mean = np.clip(total / groups.count, np.ldexp(low, -exponent), np.ldexp(high, -exponent))
     result: Floats = np.ldexp(mean, exponent)
-    return result
+    short = shorten(result)
+    return np.where((low <= short) & (short <= high), short, result)
+
+
+def shorten(values: Floats) -> Floats:
+    """The numbers rounded to 15 significant digits: as many as a double always keeps. Numbers below
+    1e-8, above 1e37 or infinite stay as they are."""
+    usual = (np.abs(values) >= 1e-8) & (np.abs(values) < 1e37)
+    x = np.where(usual, values, 1.0)
+    digits = 14 - np.floor(np.log10(np.abs(x)))
+    unit = 10.0 ** np.abs(digits)  # exact up to 10**22
+    short = np.where(digits >= 0, np.rint(x * unit) / unit, np.rint(x / unit) * unit)
+    return np.where(usual, short, values)

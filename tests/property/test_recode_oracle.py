@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anonlib.recode import Cells, Domain
-from anonlib.recode.centroid import Centroid
+from anonlib.recode.centroid import Centroid, shorten
 from anonlib.recode.interval import Interval
 from anonlib.recode.median import Median
 from anonlib.recode.mode import Mode
@@ -183,6 +183,22 @@ def test_centroid_of_floats_keeps_the_sum_and_the_range(
         assert got != 0 or math.copysign(1, got) == 1
         size = sum(abs(Fraction(each)) for each in some) / len(some)
         assert abs(Fraction(got) - mean(some, column)) <= tolerance * size + smallest
+
+
+@given(st.floats(1e-8, 1e37, exclude_max=True), st.booleans())
+def test_means_have_15_digits(value: float, negative: bool) -> None:
+    value = -value if negative else value
+    (short,) = shorten(np.array([value])).tolist()
+    assert float(f"{short:.15g}") == short
+    digit = Fraction(10) ** (math.floor(math.log10(abs(value))) - 14)
+    assert abs(Fraction(short) - Fraction(value)) <= digit * Fraction(6, 10)
+
+
+def test_means_of_decimal_fractions_show_no_binary_noise() -> None:
+    prices = pa.array([10.0, 10.1, 10.5, 0.1 + 0.2, 0.1 + 0.2])
+    cells = Cells(np.array([0, 0, 0, 1, 1]), 2)
+    assert (10.0 + 10.1 + 10.5) / 3 == 10.200000000000001
+    assert Centroid().recode(prices, cells, Domain()).to_pylist() == [10.2, 0.1 + 0.2]
 
 
 @pytest.mark.parametrize("column", [pa.float64(), pa.int64()], ids=str)
