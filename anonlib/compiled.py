@@ -27,7 +27,7 @@ R = TypeVar("R")
 #: leaves out checks for division by zero.
 OPTIONS = {"cache": True, "nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
 #: The packages that have compiled cores.
-FOLDERS = ("kernels", "local", "loss", "measure", "partition")
+FOLDERS = ("kernels", "loss", "measure", "partition", "table")
 #: The types of numbers and flags that a compiled caller writes down.
 CONSTANTS = (numba.types.IntegerLiteral, numba.types.BooleanLiteral)
 

@@ -12,7 +12,6 @@ from anonlib.arrays import Bools, Ints
 from anonlib.config.model import Config
 from anonlib.config.resolve import bind_models, with_ids
 from anonlib.local.engine import fit_column, make_release
-from anonlib.local.row_numbers import number_classes
 from anonlib.local.rows import Rows, read_rows
 from anonlib.measure import Findings, Measure
 from anonlib.measure.attack_tables import OUT, PERSON, ROW, AttackTables
@@ -21,6 +20,7 @@ from anonlib.measure.states import Count, Merge, States
 from anonlib.privacy import PrivacyModel
 from anonlib.recode import Cells, Domain
 from anonlib.table.encoding import Encoding
+from anonlib.table.row_numbers import number_classes
 from anonlib.table.schema import Column, Role, Scale, Schema
 from anonlib.worker.task import person_codes
 

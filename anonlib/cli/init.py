@@ -16,7 +16,7 @@ from anonlib.config.places import check_paths
 from anonlib.errors import ConfigError, InputError, Problem, problems_of
 
 if TYPE_CHECKING:
-    from anonlib.config.draft import Draft
+    from anonlib.guesses.draft import Draft
     from anonlib.progress import Progress
 
 
@@ -33,7 +33,7 @@ def run_init(args: argparse.Namespace) -> int:
         require_free(out)
     if args.ask and not sys.stdin.isatty():
         raise InputError("--ask: needs a terminal, and stdin is not one; leave it out")
-    from anonlib.config.draft import format_draft
+    from anonlib.guesses.draft import format_draft
 
     with progress_of(args) as progress:
         draft = draft_table(args.source, args.format, source, progress)
@@ -57,7 +57,7 @@ def draft_table(
     table: str, kind: str | None, source: SourceSection, progress: "Progress"
 ) -> "Draft":
     """The draft for a table. kind: Its format; None for a guess."""
-    from anonlib.config.draft import make_draft
+    from anonlib.guesses.draft import make_draft
     from anonlib.source.profile import profile
 
     return make_draft(profile(table, kind, source.options, progress, source.secrets))

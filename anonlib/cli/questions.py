@@ -4,8 +4,8 @@ answer takes the guess, `?` leaves it for later."""
 from collections.abc import Callable
 from dataclasses import replace
 
-from anonlib.config.draft import Draft, Persons, explain_guess, scalar
-from anonlib.config.guess import ColumnProfile, Guess
+from anonlib.guesses.draft import Draft, Persons, explain_guess, scalar
+from anonlib.guesses.guess import ColumnProfile, Guess
 from anonlib.table.schema import Role, Scale
 
 #: By letter: roles, and scales of quasi-identifiers.

@@ -16,8 +16,8 @@ from anonlib.config.reading import read_raw
 from anonlib.errors import InputError
 
 if TYPE_CHECKING:
-    from anonlib.config.draft import Draft
     from anonlib.config.model import Config
+    from anonlib.guesses.draft import Draft
     from anonlib.in_hand.suggestion import Suggestion
     from anonlib.progress import Progress
 
@@ -102,7 +102,7 @@ def _suggest_for_table(args: argparse.Namespace) -> "Suggestion":
     table, source = args.conf, describe_source(args, args.conf)
     out = Path(args.out or f"{_stem(table)}.yaml")
     require_free(out)
-    from anonlib.config.draft import format_draft
+    from anonlib.guesses.draft import format_draft
 
     with progress_of(args) as progress:
         draft = draft_table(table, args.format, source, progress)

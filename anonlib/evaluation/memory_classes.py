@@ -126,7 +126,7 @@ def _describe(place: int, rows: Ints, present: Ints, most: Ints, threshold: floa
 
 def hash_keys(numbers: Sequence[RowNumbers]) -> pa.Table:
     """Hashes of the values in each column, another function for each column."""
-    from anonlib.local.hashes import hash_seeded
+    from anonlib.table.hashes import hash_seeded
 
     columns = [hash_seeded(i, each.of_row) for i, each in enumerate(numbers)]
     return pa.table({f"h{i}": pa.array(column) for i, column in enumerate(columns)})

@@ -6,7 +6,6 @@ import numpy as np
 import pyarrow as pa
 
 from anonlib.arrays import Bools, Ints
-from anonlib.local.hashes import hash_rows, hash_text, hash_values
 from anonlib.measure.draws import (
     HELD_OUT,
     MAX_PAIRS,
@@ -18,6 +17,7 @@ from anonlib.measure.draws import (
     match_links,
 )
 from anonlib.table.columns import DEAL, HELD, LINK, NO_LINK, key_links
+from anonlib.table.hashes import hash_rows, hash_text, hash_values
 from anonlib.table.schema import Schema
 from anonlib.worker.marks import Marks
 

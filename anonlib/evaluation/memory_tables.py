@@ -9,11 +9,11 @@ import pyarrow.compute as pc
 
 from anonlib.arrays import Ints
 from anonlib.evaluation.memory_samples import arrays, find_held_out
-from anonlib.local.hashes import hash_rows, hash_text, hash_values
 from anonlib.measure.attack_tables import OUT, PERSON, ROW, AttackTables
 from anonlib.measure.draws import ATTACKED, MODULUS, RELEASED_ROWS, SLACK, limit_size, list_persons
 from anonlib.measure.states import Count, Merge, States
 from anonlib.table.columns import DEAL
+from anonlib.table.hashes import hash_rows, hash_text, hash_values
 from anonlib.table.schema import Schema
 
 

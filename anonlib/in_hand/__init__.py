@@ -60,10 +60,10 @@ from anonlib.table.schema import Column
 from anonlib.text import is_few
 
 if TYPE_CHECKING:
-    from anonlib.config.guess import ColumnProfile
+    from anonlib.content.content_rules import Content
     from anonlib.evaluation.memory_case import MemoryCase
+    from anonlib.guesses.guess import ColumnProfile
     from anonlib.in_hand.suggestion import Suggestion, SuggestOptions
-    from anonlib.local.content_rules import Content
     from anonlib.local.engine import MemoryRelease
     from anonlib.local.rows import Rows
     from anonlib.progress import Progress
@@ -432,7 +432,7 @@ def _release_in_memory(
 ) -> Release:
     from anonlib.in_hand.measuring import evaluate_release, make_case, mark_rows
     from anonlib.local.engine import make_release
-    from anonlib.local.table_digest import digest_in_memory
+    from anonlib.table.table_digest import digest_in_memory
     from anonlib.worker.marks import marks_of
 
     if problems := [*find_accounts()]:

@@ -75,7 +75,7 @@ def _read_source(data: Any, config: Config) -> "Rows":
 
 def _as_released(table: pa.Table, schema: Schema) -> pa.Table:
     """The released columns by id, in the types of a release by the config."""
-    from anonlib.local.rows import to_plain_type
+    from anonlib.table.plain_types import to_plain_type
 
     columns = {}
     for column in schema.released:

@@ -15,7 +15,7 @@ from anonlib.evaluation.published_spec import make_published_spec
 from anonlib.table.columns import CONTROLLER, TOKEN
 
 if TYPE_CHECKING:
-    from anonlib.local.content_rules import Content
+    from anonlib.content.content_rules import Content
     from anonlib.local.engine import MemoryRelease
     from anonlib.local.rows import Rows
     from anonlib.partition.settlement import Controllers
@@ -28,7 +28,7 @@ def require_harmless(rows: "Rows", config: Config) -> "Content":
     Raises InfeasibleError for all that the values rule out, ConfigError for rules of the policy
     that released texts do not keep.
     """
-    from anonlib.local.gate import find_disclosing_columns
+    from anonlib.content.gate import find_disclosing_columns
     from anonlib.local.problems import find_problems
 
     problems = find_problems(rows.table, rows.schema, config)

@@ -150,7 +150,7 @@ class Release:
     def _rows(self) -> pa.Table:
         if is_of_spark(self.table):
             raise InputError("the release is a Delta table already: release.path in its config")
-        from anonlib.local.rows import to_file_type
+        from anonlib.table.plain_types import to_file_type
 
         rows = to_arrow(self.table, list_names(self.table))
         # Not in types of pandas or polars, such as categories: Spark and Delta have none.

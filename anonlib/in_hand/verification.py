@@ -70,7 +70,7 @@ def verify(
 
 def _take_testimony(table: pa.Table) -> Testimony:
     """What a table in memory tells. Cost: O(bytes), for its digest."""
-    from anonlib.local.table_digest import digest_in_memory
+    from anonlib.table.table_digest import digest_in_memory
 
     return Testimony(
         columns=tuple(table.column_names),

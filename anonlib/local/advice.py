@@ -7,12 +7,12 @@ import numpy as np
 import pyarrow as pa
 
 from anonlib.arrays import Ints
-from anonlib.config.direct import LEAST_LOOSE, LISTED_NAMES, list_texts
-from anonlib.config.draft import scalar
-from anonlib.config.guess import NAMED, ColumnProfile, ask_of_doubt, guess_role
-from anonlib.config.person_key import find_person_key
+from anonlib.content.content_rules import Repetition
+from anonlib.guesses.draft import scalar
+from anonlib.guesses.guess import NAMED, ColumnProfile, ask_of_doubt, guess_role
+from anonlib.guesses.person_key import find_person_key
+from anonlib.identifiers.direct import LEAST_LOOSE, LISTED_NAMES, list_texts
 from anonlib.local.column_facts import parse_texts
-from anonlib.local.content_rules import Repetition
 from anonlib.table.layouts import DOUBTS, NUMBERS, choose_doubt, find_doubts
 from anonlib.table.schema import Role, Scale, Schema
 from anonlib.text import is_few
@@ -50,7 +50,7 @@ def ask_of_persons(
 
     Args:
         profiles: The columns that may be it.
-        columns: As in `anonlib.config.sketch.find_copies`; without them, names tell.
+        columns: As in `anonlib.guesses.sketch.find_copies`; without them, names tell.
     """
     named = [column.name for column in profiles if column.names_person and column.repeats]
     name, *followers = named[:1] or find_person_key(profiles, columns) or [""]

@@ -12,10 +12,8 @@ import numpy as np
 import pyarrow as pa
 
 from anonlib.arrays import Ints
-from anonlib.config.guess import ColumnProfile, guess_scale
 from anonlib.config.model import Config, PrivacySection
 from anonlib.config.reading import GivenConfig, as_config, build_config, copy_tree
-from anonlib.config.sketch import MOST_ROWS
 from anonlib.config.unused import UNUSED_PATH
 from anonlib.errors import (
     ConfigError,
@@ -24,6 +22,8 @@ from anonlib.errors import (
     ProblemsError,
     did_you_mean,
 )
+from anonlib.guesses.guess import ColumnProfile, guess_scale
+from anonlib.guesses.sketch import MOST_ROWS
 from anonlib.local.advice import (
     advise,
     advise_protected,
@@ -32,7 +32,7 @@ from anonlib.local.advice import (
     list_missing,
 )
 from anonlib.local.column_facts import find_facts, make_profile
-from anonlib.local.rows import to_plain_type
+from anonlib.table.plain_types import to_plain_type
 from anonlib.table.schema import Role, is_atomic
 from anonlib.text import MISSING_TOKENS
 

@@ -12,9 +12,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from anonlib.arrays import Bools, Ints
-from anonlib.config.direct import MOST_TEXTS, count_kinds, main_kind
-from anonlib.config.guess import ColumnProfile
-from anonlib.config.token_codes import (
+from anonlib.content.text_columns import fold_texts
+from anonlib.guesses.guess import ColumnProfile
+from anonlib.guesses.token_codes import (
     DAY,
     DAYS,
     FIRST_FAR,
@@ -26,8 +26,7 @@ from anonlib.config.token_codes import (
     name_tokens,
     read_codes,
 )
-from anonlib.local.rows import name_type
-from anonlib.local.text_columns import fold_texts
+from anonlib.identifiers.direct import MOST_TEXTS, count_kinds, main_kind
 from anonlib.table.encoding import one_zero
 from anonlib.table.layouts import (
     DECIMALS,
@@ -38,6 +37,7 @@ from anonlib.table.layouts import (
     choose_reading,
     find_doubts,
 )
+from anonlib.table.plain_types import name_type
 from anonlib.table.schema import is_atomic
 from anonlib.text import (
     DATE_TEXT,
@@ -67,7 +67,7 @@ class ColumnFacts:
         n_distinct: Distinct ones; of several parts with more than MOST_VALUES, an estimate.
         least: By hash, ascending: the distinct values of the least hashes, at most MOST_VALUES: the
             texts, and whole numbers from LEAST_LONG as texts; of others, the hashes alone.
-        sizes: The codes of these values, ascending (`anonlib/config/token_codes.py`).
+        sizes: The codes of these values, ascending (`anonlib/guesses/token_codes.py`).
         tokens: By hash of a value that may stand for a missing one: its code, and its rows.
     """
 
@@ -119,7 +119,7 @@ def find_facts(values: pa.Array) -> ColumnFacts:
 
     Cost: O(n), and a hash of each distinct value.
     """
-    from anonlib.local.hashes import hash_values  # this imports numba
+    from anonlib.table.hashes import hash_values  # this imports numba
 
     if not is_atomic(values.type):
         return replace(NO_FACTS, n_present=len(values) - values.null_count)

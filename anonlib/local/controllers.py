@@ -116,7 +116,7 @@ def find_controllers(
 
     Raises ConfigError if there are too many, or `models` names others.
     """
-    from anonlib.local.hashes import hash_values  # this imports numba
+    from anonlib.table.hashes import hash_values  # this imports numba
 
     assert schema.controller is not None
     column = rows.column(schema.controller).combine_chunks()

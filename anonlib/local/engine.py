@@ -19,7 +19,6 @@ from anonlib.local.limits import size_sample
 from anonlib.local.memory_plan import plan_rows
 from anonlib.local.protected import require_values
 from anonlib.local.refusals import refuse_categories
-from anonlib.local.row_numbers import number_classes
 from anonlib.local.rows import Rows
 from anonlib.measure.cell_sums import CellMeasure
 from anonlib.measure.fidelity.overview import Overview
@@ -29,6 +28,7 @@ from anonlib.partition.settlement import Controllers
 from anonlib.partition.tuples import TuplesPartitioner
 from anonlib.table.columns import COST, HASH, TUPLE
 from anonlib.table.encoding import Encoding, fit_encoding, fit_whole
+from anonlib.table.row_numbers import number_classes
 from anonlib.table.schema import Column, Schema
 from anonlib.worker.cell_counts import (
     COST_STEP,

@@ -78,7 +78,7 @@ def _sketch(words: Ints, leaf: Ints, values: pa.Array, missing_tokens: tuple[str
         values: The protected values.
         missing_tokens: Texts that mean a missing value.
     """
-    from anonlib.local.hashes import hash_values  # this imports numba
+    from anonlib.table.hashes import hash_values  # this imports numba
 
     listed = list_protected_values(values, missing_tokens).categories
     code = codes_among(values, missing_tokens, listed)

@@ -88,7 +88,7 @@ class MemoryPlan:
         block, buckets = deal.first[self.leaf], deal.buckets[self.leaf]
         if deal.buckets.max() == 1:
             return block
-        from anonlib.local.hashes import hash_rows  # this imports numba
+        from anonlib.table.hashes import hash_rows  # this imports numba
 
         hashes = hash_rows([self.rows.column(c.id).combine_chunks() for c in self.schema.columns])
         # Rows of a heavy tuple may agree in all columns: nothing of theirs tells them apart.
@@ -237,7 +237,7 @@ def _plan_leaves(
 
 def _hash_tuples(rows: pa.Table, schema: Schema, root: Ints) -> Ints:
     """int64[n]. Spark's hash of the quasi-identifiers and the controller of each row."""
-    from anonlib.local.hashes import hash_rows  # this imports numba
+    from anonlib.table.hashes import hash_rows  # this imports numba
 
     ids = dict.fromkeys(column.id for column in schema.quasi_identifiers)
     ids |= {} if schema.controller is None else {schema.controller: None}

@@ -25,7 +25,6 @@ from anonlib.local.refusals import (
     refuse_no_rows,
     refuse_rare,
 )
-from anonlib.local.row_numbers import number_classes
 from anonlib.partition.repair import Joint
 from anonlib.table.encoding import (
     Values,
@@ -33,6 +32,7 @@ from anonlib.table.encoding import (
     codes_among,
     one_zero,
 )
+from anonlib.table.row_numbers import number_classes
 from anonlib.table.schema import Column, Role, Schema
 from anonlib.worker.task import person_codes
 

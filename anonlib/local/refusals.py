@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 from anonlib.config.model import Attribute, PrivacySection
 from anonlib.config.resolve import bind_models, with_ids
+from anonlib.content.content_rules import NEARLY_ALL
 from anonlib.errors import InputError, Problem
-from anonlib.local.content_rules import NEARLY_ALL
 from anonlib.partition.controller import Controller
 from anonlib.partition.repair import Joint
 from anonlib.privacy import Reference

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias
 
 from anonlib.auditing.report import THRESHOLD
-from anonlib.config.draft import GAIN, LEAST_K, bound_gain
+from anonlib.guesses.draft import GAIN, LEAST_K, bound_gain
 from anonlib.pages.meanings import explain_figure
 from anonlib.pages.secrecy import find_k
 from anonlib.pages.specs import (

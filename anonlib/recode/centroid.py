@@ -117,11 +117,11 @@ def _float_means(groups: GroupedValues, x: Floats) -> Floats:
     # Rounding can move a mean out of its cell's range. Clipped, a constant cell keeps its value.
     mean = np.clip(total / groups.count, np.ldexp(low, -exponent), np.ldexp(high, -exponent))
     result: Floats = np.ldexp(mean, exponent)
-    short = shorten(result)
+    short = round_significant(result)
     return np.where((low <= short) & (short <= high), short, result)
 
 
-def shorten(values: Floats) -> Floats:
+def round_significant(values: Floats) -> Floats:
     """The numbers rounded to 15 significant digits: as many as a double always keeps. Numbers below
     1e-8, above 1e37 or infinite stay as they are."""
     usual = (np.abs(values) >= 1e-8) & (np.abs(values) < 1e37)

@@ -17,7 +17,6 @@ from anonlib.arrays import Floats, Ints
 from anonlib.config.model import Attribute, PartitionSection
 from anonlib.errors import ConfigError, Problem
 from anonlib.local.limits import refuse_large
-from anonlib.local.table_digest import Digest
 from anonlib.partition import Cut, Plane, Sample
 from anonlib.partition.cuts import Cuts
 from anonlib.partition.leaf_plan import plan_leaves
@@ -51,6 +50,7 @@ from anonlib.table.columns import (
     TUPLE,
 )
 from anonlib.table.schema import Schema
+from anonlib.table.table_digest import Digest
 from anonlib.worker.cell_counts import merge_counts
 from anonlib.worker.contracts import lose_rows, merge_states
 from anonlib.worker.losses import describe_losses, value_losses, value_losses_by_column

@@ -19,12 +19,12 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from anonlib.arrays import MISSING, Floats, Ints
-from anonlib.config.direct import MOST_TEXTS
+from anonlib.content.content_rules import ContentCounter, Sketch, bound_hashes, list_compared
+from anonlib.content.forms import choose_rows, is_form_of
+from anonlib.content.text_columns import TextColumn, list_source_texts, to_text_columns
+from anonlib.content.value_parts import count_parts
 from anonlib.errors import run_sanitized
-from anonlib.local.content_rules import ContentCounter, Sketch, bound_hashes, list_compared
-from anonlib.local.forms import choose_rows, is_form_of
-from anonlib.local.text_columns import TextColumn, list_source_texts, to_text_columns
-from anonlib.local.value_parts import count_parts
+from anonlib.identifiers.direct import MOST_TEXTS
 from anonlib.source import Source
 from anonlib.spark.values import arrow_type, spark_schema
 from anonlib.table.schema import Column
@@ -129,7 +129,7 @@ def chunk_rows(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
 
 def number_texts(texts: Sequence[pa.Array], key: int) -> list[Ints]:
     """int64[v] for each column: the keyed hashes of its texts; MISSING for none."""
-    from anonlib.local.hashes import hash_seeded, hash_values  # this imports numba
+    from anonlib.table.hashes import hash_seeded, hash_values  # this imports numba
 
     numbers = []
     for each in texts:
@@ -191,7 +191,7 @@ def _look_at(
     batches: Iterable[pa.RecordBatch], look: Look, output: pa.Schema
 ) -> list[pa.RecordBatch]:
     """What a task tells: a row for each hash of a sketch, each count and each categorical value."""
-    from anonlib.local.hashes import hash_values  # this imports numba
+    from anonlib.table.hashes import hash_values  # this imports numba
 
     seen = _Sight(look)
     for chunk in chunk_rows(batches):

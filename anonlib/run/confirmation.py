@@ -12,7 +12,6 @@ from typing import Any, Literal, TypeAlias
 from anonlib import registry
 from anonlib.auditing import AuditReport, AuditSpec, Verdict
 from anonlib.auditing.report import split_label
-from anonlib.local.table_digest import Digest
 from anonlib.pages.certificate import (
     OF_BATCH,
     OWN_VERSION,
@@ -24,6 +23,7 @@ from anonlib.pages.seal import Certificate, Facts, find_changes
 from anonlib.pages.specs import SEVERAL
 from anonlib.pages.words import number, spoken
 from anonlib.run.manifest_persons import read_persons_kind, read_persons_return
+from anonlib.table.table_digest import Digest
 from anonlib.text import printable
 
 #: The k of a verdict of the manifest.

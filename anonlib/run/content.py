@@ -3,7 +3,7 @@
 A released column must not show who a person is. It must not share values with an identifying
 column, be a key, repeat a quasi-identifier, or have values that belong to one person each. The gate
 looks at the source: digests prove that the release is made of these rows. Its rules are in
-`anonlib/local/content_rules.py`, its counts in `anonlib/run/column_values.py`.
+`anonlib/content/content_rules.py`, its counts in `anonlib/run/column_values.py`.
 """
 
 from dataclasses import replace
@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from anonlib.config.model import PrivacySection
+from anonlib.content.content_rules import Content, judge_columns, list_compared
 from anonlib.errors import Problem
-from anonlib.local.content_rules import Content, judge_columns, list_compared
 from anonlib.run.column_values import ColumnValues, Look, SourceCounter, find_values, new_key
 from anonlib.source import Source
 from anonlib.table.schema import Schema

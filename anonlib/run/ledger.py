@@ -18,7 +18,6 @@ from anonlib.config.model import Config
 from anonlib.config.resolve import find_unacknowledged
 from anonlib.config.summary import bare
 from anonlib.errors import ConfigError, InputError, Problem, StorageError, run_sanitized
-from anonlib.local.table_digest import Digest
 from anonlib.source import Source
 from anonlib.source.identity import is_folded
 from anonlib.spark.own_files import read_exactly
@@ -26,6 +25,7 @@ from anonlib.spark.storage import Storage
 from anonlib.spark.translation import translate_errors
 from anonlib.table.columns import key_values
 from anonlib.table.schema import Column, Schema
+from anonlib.table.table_digest import Digest
 from anonlib.text import identify
 
 TOKENS = "token binary"

@@ -13,7 +13,6 @@ from anonlib.auditing import AuditReport
 from anonlib.config.model import Config
 from anonlib.config.resolve import bind_models
 from anonlib.errors import AuditError, ConfigError, InfeasibleError, InputError, Problem
-from anonlib.local.table_digest import Digest
 from anonlib.privacy import PrivacyModel
 from anonlib.run.backlog import Backlog, Waiting, can_wait
 from anonlib.run.ledger import Ledger, TableRows, is_widened, open_ledger
@@ -27,6 +26,7 @@ from anonlib.spark.storage import Storage
 from anonlib.spark.translation import translate_errors
 from anonlib.spark.values import spark_type
 from anonlib.table.schema import Schema
+from anonlib.table.table_digest import Digest
 
 #: What is said besides of a table whose columns are not those of the batch.
 ALTERATION = (

@@ -9,11 +9,11 @@ from pyspark import Accumulator
 from pyspark.sql import DataFrame
 
 from anonlib.arrays import Floats
-from anonlib.local.table_digest import Digest
 from anonlib.partition.settlement import Controllers
 from anonlib.privacy import PrivacyModel
 from anonlib.table.encoding import Values
 from anonlib.table.schema import Schema
+from anonlib.table.table_digest import Digest
 from anonlib.worker.task import Task, Totals
 
 

@@ -16,7 +16,6 @@ from pyspark.sql.types import StructField, StructType
 
 from anonlib.config.model import ReleaseSection
 from anonlib.errors import BusyError, InputError, StorageError
-from anonlib.local.table_digest import Digest
 from anonlib.run.data_files import (
     APP,
     NO_VALUES,
@@ -65,6 +64,7 @@ from anonlib.spark.tasks import (
 )
 from anonlib.spark.translation import translate, translate_errors
 from anonlib.table.schema import Schema
+from anonlib.table.table_digest import Digest
 
 #: Spark's names of the modes of a release.
 SAVE_MODES = {"error": "ErrorIfExists", "append": "Append", "overwrite": "Overwrite"}

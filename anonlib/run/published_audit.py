@@ -8,10 +8,10 @@ from typing import Any
 from anonlib.auditing import AuditReport
 from anonlib.config.summary import bare
 from anonlib.errors import InputError
-from anonlib.local.table_digest import Digest
 from anonlib.run.promise import Promise
 from anonlib.run.publish import Commit, Target
 from anonlib.spark.storage import Storage
+from anonlib.table.table_digest import Digest
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from anonlib.local.content_rules import Content
+from anonlib.content.content_rules import Content
 from anonlib.run.categories import Categories
 from anonlib.table.encoding import Values
 

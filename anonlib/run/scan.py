@@ -18,8 +18,8 @@ from pyspark.sql import functions as F
 from anonlib.arrays import Ints
 from anonlib.config.model import Config
 from anonlib.config.resolve import bind_models
+from anonlib.content.content_rules import Content
 from anonlib.errors import ConfigError, InfeasibleError, InputError, Problem
-from anonlib.local.content_rules import Content
 from anonlib.local.limits import find_thin, find_void_gates, size_sample
 from anonlib.local.protected import find_counted_columns
 from anonlib.local.refusals import (
@@ -29,7 +29,6 @@ from anonlib.local.refusals import (
     refuse_no_rows,
     refuse_rich,
 )
-from anonlib.local.table_digest import Digest
 from anonlib.privacy import Reference
 from anonlib.run.categories import order_categories
 from anonlib.run.column_values import find_values
@@ -47,6 +46,7 @@ from anonlib.spark.translation import translate_errors
 from anonlib.spark.values import as_double, canonical, count_units
 from anonlib.table.encoding import Encoding, Values, fit_encoding
 from anonlib.table.schema import Column, Role, Scale, Schema
+from anonlib.table.table_digest import Digest
 from anonlib.text import fold_text
 
 #: At least the columns that a run adds to a row.

@@ -15,15 +15,15 @@ from anonlib.config.model import Config
 from anonlib.errors import ConfigError, InfeasibleError, Problem
 from anonlib.local.problems import judge_rows
 from anonlib.local.protected import list_values
-from anonlib.local.rows import name_type, to_plain_type
-from anonlib.local.table_digest import Digest
 from anonlib.run.categories import order_categories
 from anonlib.run.row_facts import RowFacts
 from anonlib.run.sample import list_sampled, take_first, with_sample_columns
 from anonlib.source import Source
 from anonlib.source.steady import require_same
 from anonlib.table.columns import HIGH, LOW
+from anonlib.table.plain_types import name_type, to_plain_type
 from anonlib.table.schema import Schema
+from anonlib.table.table_digest import Digest
 from anonlib.worker.task import person_codes
 
 #: Most bytes of the texts and bytes of a table that the driver fetches.
@@ -72,7 +72,7 @@ def scan_small_table(
     values, problems = list_values(table, schema, config, person)
     if problems:
         raise ConfigError(problems)
-    from anonlib.local.gate import find_disclosing_columns
+    from anonlib.content.gate import find_disclosing_columns
 
     content, more = find_disclosing_columns(table, schema, config.privacy)
     if problems := [*judge_rows(table, schema, config, values, person), *more]:
@@ -99,7 +99,7 @@ def _as_words(rows: pa.Table, name: str) -> Any:
 
 def _find_values(rows: pa.Table, schema: Schema) -> dict[str, tuple[pa.Array, pa.Array]]:
     """By id of a column that has categories: its distinct values, and Spark's hash of each."""
-    from anonlib.local.hashes import hash_values  # this imports numba
+    from anonlib.table.hashes import hash_values  # this imports numba
 
     found = {}
     for column in (c for c in schema.columns if c.by_category):

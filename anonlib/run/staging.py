@@ -14,7 +14,6 @@ from anonlib.config.model import Config, ReleaseSection, SparkSection
 from anonlib.errors import run_sanitized
 from anonlib.evaluation.samples import is_held_out, is_sampled
 from anonlib.kernels.discriminant import class_moments
-from anonlib.local.table_digest import Digest
 from anonlib.progress import Progress
 from anonlib.run.block_plan import plan_blocks
 from anonlib.run.controller_plan import name_as_rows
@@ -30,6 +29,7 @@ from anonlib.spark.translation import translate_errors
 from anonlib.table.block import ClassMoments
 from anonlib.table.columns import DEAL, HASH, HELD, LINK, NO_LINK, TOKEN
 from anonlib.table.schema import Schema
+from anonlib.table.table_digest import Digest
 from anonlib.worker.cell_counts import make_counter
 from anonlib.worker.marks import Marks
 from anonlib.worker.setup import TableFit, make_task, output_schema

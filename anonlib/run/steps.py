@@ -21,7 +21,6 @@ from anonlib.errors import GateError
 from anonlib.evaluation import Evaluation, evaluate_case
 from anonlib.evaluation.published_spec import counts_persons, make_published_spec
 from anonlib.local.advice import note_midnights, note_repetitions
-from anonlib.local.table_digest import Digest
 from anonlib.measure import Findings
 from anonlib.measure.fidelity.overview import Overview
 from anonlib.progress import Progress
@@ -58,6 +57,7 @@ from anonlib.spark.translation import translate_errors
 from anonlib.table.columns import COST, FILE
 from anonlib.table.encoding import note_rounded
 from anonlib.table.schema import Schema
+from anonlib.table.table_digest import Digest
 from anonlib.text import drop_file_scheme
 from anonlib.worker.marks import marks_of
 

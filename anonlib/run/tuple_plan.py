@@ -15,7 +15,6 @@ from pyspark.sql import functions as F
 from anonlib.arrays import Floats
 from anonlib.config.model import PartitionSection
 from anonlib.errors import run_sanitized
-from anonlib.local.table_digest import Digest
 from anonlib.partition.tuples import TuplesPartitioner
 from anonlib.run.plan import Outcome, Plan, merge_read
 from anonlib.run.sample import tuple_hash
@@ -29,6 +28,7 @@ from anonlib.table.columns import (
     TUPLE,
 )
 from anonlib.table.schema import Schema
+from anonlib.table.table_digest import Digest
 from anonlib.worker.cell_counts import CellStates, merge_counts, read_counts
 from anonlib.worker.losses import describe_losses, value_losses, value_losses_by_column
 from anonlib.worker.task import Task, Totals, complete_rows, total_rows

@@ -21,10 +21,9 @@ from pyspark.sql.types import (
 
 from anonlib.arrays import Bools, Ints
 from anonlib.auditing.canonical import fold_value
-from anonlib.config.direct import KindCounts, count_kinds, list_texts, main_kind, merge_kinds
-from anonlib.config.draft import scalar
-from anonlib.config.guess import MIN_UNIQUE, ColumnProfile
-from anonlib.config.token_codes import (
+from anonlib.guesses.draft import scalar
+from anonlib.guesses.guess import MIN_UNIQUE, ColumnProfile
+from anonlib.guesses.token_codes import (
     ABOVE,
     DAY,
     DAYS,
@@ -38,6 +37,7 @@ from anonlib.config.token_codes import (
     name_tokens,
     read_codes,
 )
+from anonlib.identifiers.direct import KindCounts, count_kinds, list_texts, main_kind, merge_kinds
 from anonlib.source.casts import Cast, read_as
 from anonlib.table.layouts import (
     DECIMALS,
@@ -162,7 +162,7 @@ def profile_columns(
 
 def _fingerprints(types: Mapping[str, DataType]) -> Iterator[Column]:
     """Per column a hash (h) of its value, null where the value is missing; its code (t), as
-    `anonlib/config/token_codes.py` has it; and for texts, which are there as people see them, too
+    `anonlib/guesses/token_codes.py` has it; and for texts, which are there as people see them, too
     (s), flags (f) of what they can be read as."""
     tokens = F.array(*map(F.lit, TOKENS))  # once: each literal is a call of the JVM
     for id, type in types.items():

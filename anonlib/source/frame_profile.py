@@ -8,12 +8,12 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType
 
-from anonlib.config.guess import ColumnProfile
 from anonlib.errors import run_sanitized
+from anonlib.guesses.guess import ColumnProfile
 from anonlib.local.column_facts import NO_FACTS, ColumnFacts, find_facts, make_profile
-from anonlib.local.rows import to_plain_type
 from anonlib.spark.loan import return_session
 from anonlib.spark.session import session
+from anonlib.table.plain_types import to_plain_type
 
 #: What tasks tell: a column by its place, and its facts.
 _FACTS = "place int, facts string"

@@ -11,12 +11,12 @@ from pathlib import Path
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from anonlib.config.draft import TableProfile
 from anonlib.config.extension import guess_format
 from anonlib.config.keys import read_secret_options
 from anonlib.config.model import SourceSection
 from anonlib.config.paths import hint_at_file, is_local
 from anonlib.errors import InputError
+from anonlib.guesses.draft import TableProfile
 from anonlib.progress import Progress
 from anonlib.source.columnar import explain_types
 from anonlib.source.contract import require_same_columns_in_files

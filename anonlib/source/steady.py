@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from anonlib.errors import BusyError, InputError, StorageError
-from anonlib.local.table_digest import Digest
 from anonlib.source import Source, rename_columns
 from anonlib.spark.digest import digest
 from anonlib.spark.translation import NO_FILE, translate_errors
+from anonlib.table.table_digest import Digest
 
 
 def require_same(before: Digest, now: Digest) -> None:

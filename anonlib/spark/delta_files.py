@@ -18,11 +18,11 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
 
 from anonlib.errors import InputError, StorageError
-from anonlib.local.table_digest import Digest
 from anonlib.spark.digest import digest
 from anonlib.spark.jvm import java_class, none, scala_map, scala_seq, struct_type
 from anonlib.spark.own_files import read_exactly
 from anonlib.spark.storage import Storage
+from anonlib.table.table_digest import Digest
 
 #: Characters that Delta allows in a column name only with column mapping.
 MAPPED = set(" ,;{}()\n\t=")

@@ -1,4 +1,4 @@
-"""Digests of tables in Spark; `anonlib.local.table_digest` has the same of tables in memory."""
+"""Digests of tables in Spark; `anonlib.table.table_digest` has the same of tables in memory."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -8,10 +8,10 @@ from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructField
 
-from anonlib.local.table_digest import Digest
 from anonlib.spark.translation import translate_errors
 from anonlib.spark.values import hashable
 from anonlib.table.columns import HIGH, LOW
+from anonlib.table.table_digest import Digest
 
 #: Hashes are summed in pieces of 16 bits, so that 64-bit sums have room for 2**47 rows. Spark would
 #: refuse the sum of whole hashes as an overflow, and decimals are slow.

@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from anonlib.arrays import Ints
 from anonlib.errors import InputError
-from anonlib.local.row_numbers import number_classes
+from anonlib.table.row_numbers import number_classes
 from anonlib.worker.task import person_codes
 
 

@@ -67,7 +67,7 @@ def try_release(
         AuditError: The audit of the result fails.
     """
     from anonlib.kernels.merge import require_feasible
-    from anonlib.local.hashes import hash_seeded  # these import numba
+    from anonlib.table.hashes import hash_seeded  # these import numba
 
     block = _to_block(table, schema, config)
     require_feasible(block)

@@ -67,11 +67,11 @@ TESTS: dict[str, tuple[str, str]] = {
         property/test_privacy_models property/test_joint property/test_hierarchical_closeness""",
         "",
     ),
-    "anonlib/local/content_rules.py": (
+    "anonlib/content/content_rules.py": (
         "unit/test_content_rules unit/test_chance unit/test_gate_in_memory unit/test_records",
         "test_content",
     ),
-    "anonlib/local/gate.py": ("unit/test_gate_in_memory", ""),
+    "anonlib/content/gate.py": ("unit/test_gate_in_memory", ""),
     "anonlib/local/limits.py": (
         "unit/test_sample_size unit/test_anonymize_refused unit/test_problems_in_memory",
         "",

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anonlib.recode import Cells, Domain
-from anonlib.recode.centroid import Centroid, shorten
+from anonlib.recode.centroid import Centroid, round_significant
 from anonlib.recode.interval import Interval
 from anonlib.recode.median import Median
 from anonlib.recode.mode import Mode
@@ -188,7 +188,7 @@ def test_centroid_of_floats_keeps_the_sum_and_the_range(
 @given(st.floats(1e-8, 1e37, exclude_max=True), st.booleans())
 def test_means_have_15_digits(value: float, negative: bool) -> None:
     value = -value if negative else value
-    (short,) = shorten(np.array([value])).tolist()
+    (short,) = round_significant(np.array([value])).tolist()
     assert float(f"{short:.15g}") == short
     digit = Fraction(10) ** (math.floor(math.log10(abs(value))) - 14)
     assert abs(Fraction(short) - Fraction(value)) <= digit * Fraction(6, 10)

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from anonlib.config.draft import TableProfile, format_draft, make_draft
 from anonlib.errors import InputError
+from anonlib.guesses.draft import TableProfile, format_draft, make_draft
 from anonlib.progress import Progress
 from anonlib.source.contract import read_files
 from anonlib.source.profile import profile

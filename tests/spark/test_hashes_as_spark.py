@@ -10,10 +10,10 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from anonlib.local.hashes import hash_rows, hash_seeded
-from anonlib.local.table_digest import Digest, digest_in_memory
 from anonlib.spark.digest import digest
 from anonlib.spark.values import row_hash
+from anonlib.table.hashes import hash_rows, hash_seeded
+from anonlib.table.table_digest import Digest, digest_in_memory
 
 pytestmark = pytest.mark.spark
 

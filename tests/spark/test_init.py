@@ -15,10 +15,10 @@ from pyspark.sql import functions as F
 
 from anonlib import pipeline
 from anonlib.cli import main
-from anonlib.config.draft import TableProfile, format_draft, make_draft
-from anonlib.config.guess import ColumnProfile
 from anonlib.config.reading import load
 from anonlib.errors import AnonlibError, InputError
+from anonlib.guesses.draft import TableProfile, format_draft, make_draft
+from anonlib.guesses.guess import ColumnProfile
 from anonlib.progress import Progress
 from anonlib.source import fingerprint
 from anonlib.source.contract import read_files

@@ -10,8 +10,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 import anonlib
+from anonlib.content.content_rules import Repetition
 from anonlib.errors import ConfigError, InfeasibleError
-from anonlib.local.content_rules import Repetition
 from anonlib.source.identity import canonical_identity
 from anonlib.text import identify
 from tests.spark.support import Shell, people, scan_of, settings, write_config

@@ -21,8 +21,8 @@ from pyspark.sql import functions as F
 
 import anonlib
 from anonlib import pipeline
-from anonlib.local.table_digest import Digest
 from anonlib.run import publish
+from anonlib.table.table_digest import Digest
 from tests.spark.support import (
     Shell,
     holding,

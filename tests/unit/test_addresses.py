@@ -2,7 +2,7 @@
 
 import pytest
 
-from anonlib.config.addresses import find_street, is_address
+from anonlib.identifiers.addresses import find_street, is_address
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anonlib.arrays import Floats
-from anonlib.local.content_rules import Overlap, by_chance
+from anonlib.content.content_rules import Overlap, by_chance
 
 
 def line(values: object) -> Floats:

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from anonlib.config.check_digits import find_numbers
+from anonlib.identifiers.check_digits import find_numbers
 
 IBANS, CARDS, PERSONS = "IBANs", "card numbers", "national numbers of persons"
 

@@ -12,15 +12,15 @@ from anonlib.cli.show import print_check
 from anonlib.config.reading import parse
 from anonlib.config.resolve import resolve
 from anonlib.config.summary import note_seed
+from anonlib.content.content_rules import Content, Repetition
 from anonlib.local.advice import note_midnights, note_repetitions, note_times
-from anonlib.local.content_rules import Content, Repetition
-from anonlib.local.table_digest import Digest
 from anonlib.recode.centroid import Centroid
 from anonlib.recode.interval import Interval
 from anonlib.run.check import _note_persons, resolve_check
 from anonlib.run.result import CheckResult
 from anonlib.run.scan import Scan
 from anonlib.table.schema import Column, Field, Role, Scale, Schema
+from anonlib.table.table_digest import Digest
 from tests.unit.test_config import GOOD
 
 

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from anonlib.cli import main
-from anonlib.config.draft import TableProfile
-from anonlib.config.guess import ColumnProfile
 from anonlib.config.reading import load
+from anonlib.guesses.draft import TableProfile
+from anonlib.guesses.guess import ColumnProfile
 from anonlib.source import profile as profiling
 
 HUSH = "hunter2"

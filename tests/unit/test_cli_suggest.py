@@ -13,10 +13,10 @@ import pytest
 import yaml
 
 from anonlib.cli import main
-from anonlib.config.draft import TableProfile
-from anonlib.config.guess import ColumnProfile
 from anonlib.config.model import Config
 from anonlib.config.reading import load, parse
+from anonlib.guesses.draft import TableProfile
+from anonlib.guesses.guess import ColumnProfile
 from anonlib.run import source_sample
 from anonlib.source import profile as profiling
 from tests.unit.test_anonymize import people

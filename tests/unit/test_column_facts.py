@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anonlib.config.guess import ColumnProfile
+from anonlib.guesses.guess import ColumnProfile
 from anonlib.local.column_facts import MOST_VALUES, ColumnFacts, find_facts, make_profile
 from tests.missing_cases import CASES, Case
 

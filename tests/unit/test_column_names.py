@@ -2,8 +2,8 @@
 
 import pytest
 
-from anonlib.config.column_names import translate_name
-from anonlib.config.guess import ColumnProfile, guess_role
+from anonlib.guesses.guess import ColumnProfile, guess_role
+from anonlib.identifiers.column_names import translate_name
 
 #: By what is guessed: names of columns of text with 900 values in 10,000 rows.
 ROLES = {

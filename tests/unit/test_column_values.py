@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anonlib.local.content_rules import bound_hashes
-from anonlib.local.hashes import hash_values
+from anonlib.content.content_rules import bound_hashes
 from anonlib.run import column_values
 from anonlib.run.column_values import HASH, NUMBER, PLACE, ColumnValues, Look, N
+from anonlib.table.hashes import hash_values
 from anonlib.text import fold_text
 
 TEXTS = ["Ann", " ann ", "ＡＮＮ", "007", "7", "", "\u200b", "Straße", "STRASSE", "Đặng", None]

@@ -14,12 +14,12 @@ import pytest
 import anonlib
 from anonlib.auditing import audit_in_memory
 from anonlib.auditing.report import name_controllers, split_label
-from anonlib.local.table_digest import digest_in_memory
 from anonlib.pages.certificate import describe_audit
 from anonlib.pages.seal import Certificate, Facts, open_seal, seal_record
 from anonlib.pages.words import number
 from anonlib.run import confirmation
 from anonlib.run.confirmation import LineVerdict, _is_same, confirm_lines
+from anonlib.table.table_digest import digest_in_memory
 from tests.unit.test_anonymize import people, released
 from tests.unit.test_controllers_in_memory import config as of_controllers
 from tests.unit.test_controllers_in_memory import people as hospitals

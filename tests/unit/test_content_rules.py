@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from anonlib.config.model import PrivacySection
-from anonlib.local.content_rules import (
+from anonlib.content.content_rules import (
     Content,
     ContentCounter,
     Overlap,

@@ -5,10 +5,10 @@ from random import Random
 
 import pytest
 
-from anonlib.local.table_digest import Digest
 from anonlib.run.plan import merge_read
 from anonlib.spark.digest import PIECE_BITS, PIECES, make_digest
 from anonlib.table.columns import HIGH, LOW
+from anonlib.table.table_digest import Digest
 from anonlib.worker.task import Totals
 
 Hashes = dict[str, int]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from anonlib.local.digests import CODES, WHOLE_HASHES, find_codes, is_code, is_whole_hash
+from anonlib.content.digests import CODES, WHOLE_HASHES, find_codes, is_code, is_whole_hash
 
 TEXT = "Ann Smith"
 SHA = hashlib.sha512(TEXT.encode())

@@ -7,8 +7,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from anonlib.config.check_digits import passes_luhn
-from anonlib.config.direct import (
+from anonlib.identifiers.check_digits import passes_luhn
+from anonlib.identifiers.direct import (
     BARE_PHONES,
     DIRECT_KINDS,
     KIND_NAMES,

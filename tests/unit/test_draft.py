@@ -11,16 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anonlib.config.checks.context_section import require_reviewed
-from anonlib.config.column_names import name_words
-from anonlib.config.direct import BARE_PHONES
-from anonlib.config.draft import LEAST_K, TableProfile, format_draft, make_draft, scalar
-from anonlib.config.guess import ColumnProfile, guess_role
 from anonlib.config.model import RESERVED_PREFIX, Config
 from anonlib.config.reading import load, parse
 from anonlib.config.summary import digest_config
 from anonlib.config.yaml import read_yaml
 from anonlib.errors import ConfigError
 from anonlib.evaluation import Evaluation, judge
+from anonlib.guesses.draft import LEAST_K, TableProfile, format_draft, make_draft, scalar
+from anonlib.guesses.guess import ColumnProfile, guess_role
+from anonlib.identifiers.column_names import name_words
+from anonlib.identifiers.direct import BARE_PHONES
 from anonlib.measure import Figure, Findings
 from anonlib.source.profile import sniff
 

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql.types import DoubleType
 
-from anonlib.config import token_codes
+from anonlib.guesses import token_codes
 from anonlib.source import fingerprint
 from anonlib.text import FAR_NUMBERS, NUMBER_TOKENS, NUMBERS_MISSING
 

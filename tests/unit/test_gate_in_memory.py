@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 from anonlib.config.reading import parse
 from anonlib.config.resolve import resolve
-from anonlib.local import gate
-from anonlib.local.gate import find_disclosing_columns
-from anonlib.local.text_columns import to_text_columns
+from anonlib.content import gate
+from anonlib.content.gate import find_disclosing_columns
+from anonlib.content.text_columns import to_text_columns
 from anonlib.table.schema import Column, Field, Role
 from tests.content_cases import (
     FORMS,

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from anonlib.errors import InputError
-from anonlib.local.hashes import hash_rows, hash_seeded, mix_bytes
+from anonlib.table.hashes import hash_rows, hash_seeded, mix_bytes
 
 #: With room for the digits of Spark's longest decimals.
 CONTEXT = Context(prec=38)

@@ -26,7 +26,10 @@ LAYERS = [
     ["recode", "kernels", "loss"],
     ["partition", "encode"],
     ["measure"],
+    ["identifiers"],
     ["config"],
+    ["guesses"],
+    ["content"],
     ["worker"],
     ["local"],
     ["auditing"],
@@ -43,8 +46,9 @@ LAYERS = [
 ]
 #: What never imports Spark.
 SPARKLESS = [
-    *["arrays", "compiled", "config", "encode", "errors", "hierarchy", "kernels", "local", "loss"],
-    *["partition", "privacy", "progress", "recode", "registry", "table", "text", "worker"],
+    *["arrays", "compiled", "config", "content", "encode", "errors", "guesses", "hierarchy"],
+    *["identifiers", "kernels", "local", "loss", "partition", "privacy", "progress", "recode"],
+    *["registry", "table", "text", "worker"],
 ]
 #: What no session of Spark Connect has: the JVM of the driver, and what is asked of it by name.
 JVM = re.compile(r"\b(_jvm|_jdf|_jsparkSession|sparkContext|java_class|find_class)\b|spark\.jvm\b")

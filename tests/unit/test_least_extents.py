@@ -11,7 +11,6 @@ import pytest
 import anonlib
 from anonlib import registry
 from anonlib.in_hand.released_table import Release
-from anonlib.local.table_digest import Digest
 from anonlib.loss import Metric, ReleasedBlock, list_metrics
 from anonlib.loss.ncp import penalties
 from anonlib.partition.cuts import no_cuts
@@ -22,6 +21,7 @@ from anonlib.run.block_plan import BlockPlan
 from anonlib.table.block import Block, part
 from anonlib.table.encoding import Encoding
 from anonlib.table.schema import Scale
+from anonlib.table.table_digest import Digest
 from anonlib.worker.least_extents import find_least_extents
 from anonlib.worker.task import Totals
 from tests.support import make_block

@@ -12,11 +12,11 @@ import pytest
 
 from anonlib.config.keys import derive_key_check
 from anonlib.errors import ConfigError, InputError, StorageError
-from anonlib.local.table_digest import Digest
 from anonlib.run import ledger as module
 from anonlib.run.ledger import FOLDED, Entry, Ledger, TableRows
 from anonlib.table.columns import key_values
 from anonlib.table.schema import Column, Role, Schema, is_atomic
+from anonlib.table.table_digest import Digest
 from tests.stores import Far
 
 KEY = b"a key of thirty-two bytes, or so"

@@ -14,7 +14,6 @@ from pyspark.sql.types import IntegerType, LongType, ShortType, StringType, Stru
 from anonlib.config.model import Config
 from anonlib.config.reading import parse
 from anonlib.errors import AuditError, ConfigError, InputError
-from anonlib.local.table_digest import Digest
 from anonlib.run import past as module
 from anonlib.run.ledger import TableRows
 from anonlib.run.past import (
@@ -29,6 +28,7 @@ from anonlib.source import Source
 from anonlib.spark import digest as digests
 from anonlib.spark.digest import digest_table
 from anonlib.table.schema import Column, Role, Schema
+from anonlib.table.table_digest import Digest
 
 NAMES, PARENTS = ["all", "north", "south"], [0, 0, 0]
 PUBLISHED = {"names": ["all", None, "south"], "parents": PARENTS}

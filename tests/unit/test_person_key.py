@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 
 from anonlib.arrays import Ints
-from anonlib.config.draft import Draft, TableProfile, format_draft, make_draft
-from anonlib.config.guess import ColumnProfile
+from anonlib.guesses.draft import Draft, TableProfile, format_draft, make_draft
+from anonlib.guesses.guess import ColumnProfile
 
 N, PERSONS = 753, 250
 

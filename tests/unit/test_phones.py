@@ -2,7 +2,7 @@
 
 import pytest
 
-from anonlib.config.phones import find_phone
+from anonlib.identifiers.phones import find_phone
 
 
 @pytest.mark.parametrize(

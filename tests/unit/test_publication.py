@@ -9,9 +9,9 @@ import pytest
 
 from anonlib.config.model import ReleaseSection
 from anonlib.errors import StorageError
-from anonlib.local.table_digest import Digest
 from anonlib.run import publish
 from anonlib.run.publish import Target
+from anonlib.table.table_digest import Digest
 from tests.unit.test_target import ROOT, Held
 
 

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from anonlib.auditing.report import AuditReport, Verdict
-from anonlib.local.table_digest import Digest
 from anonlib.privacy.beta_likeness import BetaLikeness
 from anonlib.privacy.k_anonymity import KAnonymity
 from anonlib.privacy.l_diversity import LDiversity
@@ -16,6 +15,7 @@ from anonlib.privacy.t_closeness import TCloseness
 from anonlib.run.promise import DECLARED, Promise
 from anonlib.run.publish import Commit
 from anonlib.run.published_audit import PublishedAudit, find_published_audit
+from anonlib.table.table_digest import Digest
 
 ROOT, RECORDS = "file:/out/people", "file:/out/people.private"
 PROMISE = Promise(

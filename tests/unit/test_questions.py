@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from anonlib.cli.questions import ask_all
-from anonlib.config.draft import Draft, TableProfile, format_draft, make_draft
-from anonlib.config.guess import ColumnProfile
 from anonlib.config.reading import load
+from anonlib.guesses.draft import Draft, TableProfile, format_draft, make_draft
+from anonlib.guesses.guess import ColumnProfile
 
 N = 1_000
 COLUMNS = (

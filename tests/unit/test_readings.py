@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from anonlib.local import gate
-from anonlib.local.text_columns import to_text_columns
+from anonlib.content import gate
+from anonlib.content.text_columns import to_text_columns
 
 DAY = date(1984, 3, 12).toordinal()
 

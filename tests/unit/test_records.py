@@ -20,8 +20,8 @@ from anonlib.config.model import Config
 from anonlib.config.reading import parse
 from anonlib.config.resolve import resolve
 from anonlib.config.summary import SOFTWARE, digest_config, digest_hierarchies
+from anonlib.content.content_rules import Content
 from anonlib.kernels import Kernel
-from anonlib.local.content_rules import Content
 from anonlib.partition.cuts import Cuts
 from anonlib.privacy.k_anonymity import KAnonymity
 from anonlib.run.manifest_persons import read_persons_return

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anonlib.local.relations import (
+from anonlib.content.relations import (
     _count_rising,
     correct_chance,
     find_on_line,

@@ -13,7 +13,7 @@ import pytest
 
 import anonlib
 from anonlib.local.frames import to_arrow
-from anonlib.local.hashes import hash_rows
+from anonlib.table.hashes import hash_rows
 
 N = 60
 SIZES = ["S", "M", "L"]

@@ -6,7 +6,7 @@ import pytest
 
 from anonlib import registry
 from anonlib.auditing.report import THRESHOLD
-from anonlib.config.draft import LEAST_K
+from anonlib.guesses.draft import LEAST_K
 from anonlib.loss import Metric
 from anonlib.measure import Measure
 from anonlib.measure.attempts import RISK_NAMES

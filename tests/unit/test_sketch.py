@@ -8,7 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anonlib.config.sketch import find_copies, find_equal, find_sources, rank_singling, share_unique
+from anonlib.guesses.sketch import (
+    find_copies,
+    find_equal,
+    find_sources,
+    rank_singling,
+    share_unique,
+)
 
 TABLES = st.integers(1, 40).flatmap(
     lambda n: st.lists(st.lists(st.integers(0, 5), min_size=n, max_size=n), min_size=1, max_size=4)

@@ -14,7 +14,6 @@ from anonlib.config.model import Config, PrivacySection
 from anonlib.config.reading import parse
 from anonlib.errors import AuditError, InputError, Problem
 from anonlib.evaluation.published_spec import CONTROLLERS, counts_persons
-from anonlib.local.table_digest import Digest
 from anonlib.privacy import PrivacyModel
 from anonlib.privacy.beta_likeness import BetaLikeness
 from anonlib.privacy.delta_disclosure import DeltaDisclosure
@@ -22,6 +21,7 @@ from anonlib.privacy.k_anonymity import KAnonymity
 from anonlib.privacy.t_closeness import TCloseness
 from anonlib.run import staged_audit
 from anonlib.table.schema import Column, Role, Schema
+from anonlib.table.table_digest import Digest
 from tests.support import audit_spec
 
 GOOD = Verdict("k_anonymity k=3", True, 3, 3, 0, ())

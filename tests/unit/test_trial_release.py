@@ -16,14 +16,14 @@ from anonlib.config.resolve import resolve
 from anonlib.errors import AuditError, ConfigError, InfeasibleError, InputError
 from anonlib.kernels.mdav import Mdav
 from anonlib.local.engine import make_release
-from anonlib.local.hashes import hash_values
-from anonlib.local.row_numbers import number_classes
 from anonlib.local.rows import read_rows
 from anonlib.privacy.l_diversity import LDiversity
 from anonlib.sweeps import trial_release
 from anonlib.sweeps.person_splits import split_persons
 from anonlib.sweeps.trial_release import try_release
 from anonlib.table.columns import HASH
+from anonlib.table.hashes import hash_values
+from anonlib.table.row_numbers import number_classes
 from anonlib.table.schema import Field, Schema
 
 QUASI = {"role": "quasi_identifier"}

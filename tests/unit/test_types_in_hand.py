@@ -14,7 +14,7 @@ import pytest
 
 import anonlib
 from anonlib.errors import InputError
-from anonlib.local.table_digest import digest_in_memory
+from anonlib.table.table_digest import digest_in_memory
 from tests.unit.test_anonymize import GIVEN, people, released
 
 
@@ -178,7 +178,7 @@ def test_ordered_categories_in_chunks() -> None:
 
 def test_times_before_1970_are_those_of_spark() -> None:
     table = pa.table({"at": pa.array([-1500, 1500, None], pa.timestamp("ns"))})
-    from anonlib.local.rows import to_plain_type
+    from anonlib.table.plain_types import to_plain_type
 
     read = to_plain_type("at", table.column("at"))
     assert read.cast(pa.int64()).to_pylist() == [-2, 1, None]

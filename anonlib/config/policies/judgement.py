@@ -10,8 +10,6 @@ from typing import Any, Literal, TypeAlias
 from pydantic import BaseModel
 
 from anonlib import registry
-from anonlib.config.column_names import name_words, translate_name
-from anonlib.config.direct import KIND_NAMES, LOOSE_KINDS
 from anonlib.config.model import Config, Gate
 from anonlib.config.policies import (
     Absence,
@@ -31,6 +29,8 @@ from anonlib.config.policies.groups import judge_groups
 from anonlib.config.resolve import bind_models
 from anonlib.config.summary import plugin_label
 from anonlib.errors import AuditError, ConfigError, Problem
+from anonlib.identifiers.column_names import name_words, translate_name
+from anonlib.identifiers.direct import KIND_NAMES, LOOSE_KINDS
 from anonlib.privacy.k_anonymity import KAnonymity
 from anonlib.table.schema import Role, Schema
 

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from anonlib.arrays import Ints
-from anonlib.local.rows import to_plain_type
+from anonlib.table.plain_types import to_plain_type
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ def digest_in_memory(table: pa.Table) -> Digest:
     Raises InputError for a column of a type that Spark has not, or whose values can't be hashed
     here.
     """
-    from anonlib.local.hashes import hash_rows, hash_values  # this imports numba
+    from anonlib.table.hashes import hash_rows, hash_values  # this imports numba
 
     columns = [to_plain_type(name, table.column(name)) for name in table.column_names]
     # A literal before the columns makes the second hash.

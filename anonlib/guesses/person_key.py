@@ -4,8 +4,8 @@ its name may be in any language, or say nothing."""
 from collections.abc import Iterable, Mapping
 
 from anonlib.arrays import Ints
-from anonlib.config.guess import ColumnProfile
-from anonlib.config.sketch import list_followers
+from anonlib.guesses.guess import ColumnProfile
+from anonlib.guesses.sketch import list_followers
 
 #: The least share of distinct values: with more rows each, they are rather those of places.
 MIN_SHARE = 0.1
@@ -18,7 +18,7 @@ def find_person_key(profiles: Iterable[ColumnProfile], columns: Mapping[str, Int
 
     Args:
         profiles: The columns that may be it.
-        columns: By name, of all columns: as in `anonlib.config.sketch.find_copies`.
+        columns: By name, of all columns: as in `anonlib.guesses.sketch.find_copies`.
 
     Cost: that of `list_followers`.
     """

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from anonlib.arrays import MISSING, Floats, Ints
-from anonlib.config.direct import MOST_TEXTS, list_texts
-from anonlib.local.content_rules import WHOLE_NUMBER
-from anonlib.local.readings import list_readings, read_whole
+from anonlib.content.content_rules import WHOLE_NUMBER
+from anonlib.content.readings import list_readings, read_whole
+from anonlib.identifiers.direct import MOST_TEXTS, list_texts
 from anonlib.text import fold_text
 
 _ASCII = frozenset(map(chr, range(128)))
@@ -176,7 +176,7 @@ def _as_plain_integers(texts: pa.Array) -> pa.Array:
 def list_source_texts(values: pa.Array | pa.ChunkedArray) -> list[str]:
     """Some distinct texts of a column, as `list_texts`: those of the least hashes, whatever the
     order of rows. Bytes are read as texts."""
-    from anonlib.local.hashes import hash_values  # this imports numba
+    from anonlib.table.hashes import hash_values  # this imports numba
 
     distinct = pc.unique(values).drop_null()
     if len(distinct) > MOST_TEXTS:

@@ -1,7 +1,8 @@
 """The rules of the content gate: which columns show who a person is, by the values that they have.
 
-They need no engine. Spark (`anonlib/run/content.py`) and tables in memory (`anonlib/local/gate.py`)
-give them sketches of columns, and count rows where sketches leave a doubt.
+They need no engine. Spark (`anonlib/run/content.py`) and tables in memory
+(`anonlib/content/gate.py`) give them sketches of columns, and count rows where sketches leave a
+doubt.
 """
 
 from abc import ABC, abstractmethod
@@ -14,8 +15,11 @@ import numpy as np
 import pyarrow as pa
 
 from anonlib.arrays import Floats, Ints
-from anonlib.config.column_names import name_words, translate_name
-from anonlib.config.direct import (
+from anonlib.config.model import PrivacySection
+from anonlib.errors import Problem
+from anonlib.guesses.guess import ColumnProfile
+from anonlib.identifiers.column_names import name_words, translate_name
+from anonlib.identifiers.direct import (
     DIRECT_KINDS,
     LEAST_NUMBER,
     MOST_TEXTS,
@@ -24,9 +28,6 @@ from anonlib.config.direct import (
     main_kind,
     tell_signs,
 )
-from anonlib.config.guess import ColumnProfile
-from anonlib.config.model import PrivacySection
-from anonlib.errors import Problem
 from anonlib.table.schema import Column, Role, Schema, is_atomic
 
 #: A column with at most this many distinct values identifies nobody, unless it repeats an
@@ -107,7 +108,7 @@ class Content:
             sketch does not keep all.
         overlaps: Pairs of columns with values in common.
         kinds: By column that is released with texts of the source: what they look like, if they
-            name or reach a person (`anonlib.config.direct`).
+            name or reach a person (`anonlib.identifiers.direct`).
         repetitions: Identifiers of persons who seem to have several rows; none with a unit, which
             counts these persons.
     """
@@ -344,9 +345,9 @@ def _find_kinds(
 
 
 def _list_numbers(sketch: Sketch) -> list[str]:
-    """Some values of a column of numbers, as `anonlib.config.direct.list_texts` gives them: the
+    """Some values of a column of numbers, as `list_texts` of direct identifiers gives them: the
     whole ones of the least hashes, so that the order of rows changes nothing."""
-    from anonlib.local.hashes import hash_values  # this imports numba
+    from anonlib.table.hashes import hash_values  # this imports numba
 
     whole = sketch.numbers[np.isfinite(sketch.numbers)]
     n_values = min(len(sketch.numbers), MOST_TEXTS)

@@ -6,16 +6,16 @@ from collections.abc import Sequence
 import numpy as np
 
 from anonlib.arrays import MISSING, Ints
-from anonlib.local.content_rules import MAX_HARMLESS_VALUES
-from anonlib.local.digests import (
+from anonlib.content.content_rules import MAX_HARMLESS_VALUES
+from anonlib.content.digests import (
     LEAST_LETTERS,
     WHOLE_HASHES,
     find_codes,
     is_code,
     is_whole_hash,
 )
-from anonlib.local.relations import find_on_line
-from anonlib.local.text_columns import TextColumn, as_raw
+from anonlib.content.relations import find_on_line
+from anonlib.content.text_columns import TextColumn, as_raw
 
 #: A costly form is tried on N_TRIED pairs first (codes on N_CODED), and on all if more than
 #: LEAST_SHARE of those have it.

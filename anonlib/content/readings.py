@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from anonlib.arrays import Floats
-from anonlib.local.content_rules import WHOLE_NUMBER
+from anonlib.content.content_rules import WHOLE_NUMBER
 from anonlib.table.schema import PER_SECOND
 
 #: The share of the values that a reading must understand.

@@ -17,9 +17,9 @@ from ipaddress import ip_address
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from anonlib.config.addresses import find_street, is_address
-from anonlib.config.check_digits import find_numbers
-from anonlib.config.phones import PHONE_WORDS, find_phone
+from anonlib.identifiers.addresses import find_street, is_address
+from anonlib.identifiers.check_digits import find_numbers
+from anonlib.identifiers.phones import PHONE_WORDS, find_phone
 from anonlib.text import MISSING_TOKENS, NUMBER_TOKENS, TEXT_TOKENS
 
 #: The most distinct texts that are looked at in one go, and letters of each of them. Only short

@@ -13,13 +13,19 @@ from textwrap import wrap
 import yaml
 
 from anonlib.arrays import Ints
-from anonlib.config.column_names import LANGUAGES
-from anonlib.config.direct import PHONE_KINDS
-from anonlib.config.guess import ColumnProfile, Guess, ask_of_doubt, guess_role
 from anonlib.config.paths import relate
-from anonlib.config.person_key import find_person_key
 from anonlib.config.places import overlap
-from anonlib.config.sketch import find_copies, find_equal, find_sources, rank_singling, share_unique
+from anonlib.guesses.guess import ColumnProfile, Guess, ask_of_doubt, guess_role
+from anonlib.guesses.person_key import find_person_key
+from anonlib.guesses.sketch import (
+    find_copies,
+    find_equal,
+    find_sources,
+    rank_singling,
+    share_unique,
+)
+from anonlib.identifiers.column_names import LANGUAGES
+from anonlib.identifiers.direct import PHONE_KINDS
 from anonlib.table.schema import Role, Scale
 from anonlib.text import MISSING_TOKENS, NUMBER_TOKENS, printable
 

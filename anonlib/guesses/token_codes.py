@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from anonlib.arrays import Floats, Ints
-from anonlib.config.guess import FEW
+from anonlib.guesses.guess import FEW
 from anonlib.text import (
     FAR_DAYS,
     FAR_NUMBERS,

@@ -9,10 +9,10 @@ from dataclasses import replace
 import numpy as np
 
 from anonlib.arrays import MISSING, Floats, Ints
-from anonlib.local.content_rules import MAX_HARMLESS_VALUES, MIN_USUAL_PART, NEARLY_ALL
-from anonlib.local.relations import correct_chance, measure_codes, measure_order
-from anonlib.local.text_columns import TextColumn
-from anonlib.local.value_parts import count_parts
+from anonlib.content.content_rules import MAX_HARMLESS_VALUES, MIN_USUAL_PART, NEARLY_ALL
+from anonlib.content.relations import correct_chance, measure_codes, measure_order
+from anonlib.content.text_columns import TextColumn
+from anonlib.content.value_parts import count_parts
 
 #: Rows that are looked at, at most; and at least, since a few rows go together by chance.
 MOST_ROWS, LEAST_ROWS = 2_000, 100

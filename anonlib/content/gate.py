@@ -1,7 +1,7 @@
 """The content gate for tables in memory: columns that show who a person is, by their values.
 
-The rules are those of a release in Spark (`anonlib/local/content_rules.py`). All rows are there, so
-that all values are compared, and nothing is an estimate.
+The rules are those of a release in Spark (`anonlib/content/content_rules.py`). All rows are there,
+so that all values are compared, and nothing is an estimate.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,18 +14,18 @@ import pyarrow as pa
 
 from anonlib.arrays import MISSING, Ints
 from anonlib.config.model import PrivacySection
-from anonlib.errors import Problem
-from anonlib.local.content_rules import (
+from anonlib.content.content_rules import (
     Content,
     ContentCounter,
     Sketch,
     judge_columns,
     list_compared,
 )
-from anonlib.local.forms import choose_rows, is_form_of
-from anonlib.local.row_numbers import number_classes
-from anonlib.local.text_columns import TextColumn, list_source_texts, to_text_columns
-from anonlib.local.value_parts import count_parts
+from anonlib.content.forms import choose_rows, is_form_of
+from anonlib.content.text_columns import TextColumn, list_source_texts, to_text_columns
+from anonlib.content.value_parts import count_parts
+from anonlib.errors import Problem
+from anonlib.table.row_numbers import number_classes
 from anonlib.table.schema import Column, Schema
 
 

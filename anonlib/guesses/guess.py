@@ -8,8 +8,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from anonlib.config.column_names import name_words, translate_name
-from anonlib.config.direct import LOOSE_SHARE, PERSONAL_KINDS, is_sure
+from anonlib.identifiers.column_names import name_words, translate_name
+from anonlib.identifiers.direct import LOOSE_SHARE, PERSONAL_KINDS, is_sure
 from anonlib.table.layouts import DOUBTS
 from anonlib.table.schema import Role, Scale
 from anonlib.text import count_noun
@@ -62,7 +62,7 @@ _NUMBER = _words("id no nr num number key ref")
 #: What stands for a person, too, beside a word for one.
 _KEYS = _NUMBER | _words("token hash pseudonym code")
 #: What stands for a person by itself: numbers that states and hospitals give, or `person`, by
-#: `anonlib.config.column_names`.
+#: `anonlib.identifiers.column_names`.
 _PERSON_KEYS = _words("ssn nin nino pesel bsn cpf curp aadhaar mrn nhs uid oneperson")
 #: Confidential by law (GDPR, articles 9 and 10), or to most people. Race is not among them: others
 #: see it, and a quasi-identifier hides it in classes; a sensitive column is published as it is.
@@ -96,7 +96,8 @@ class ColumnProfile:
             none.
         layout: How the texts write values of that type (`anonlib.table.layouts`); None for the way
             of computers.
-        kind: What most of its texts are, if they name or reach a person (`anonlib.config.direct`).
+        kind: What most of its texts are, if they name or reach a person
+            (`anonlib.identifiers.direct`).
         tokens: By text of TEXT_TOKENS and NUMBER_TOKENS that may stand for a missing value: the
             rows of the sample. They count as missing here.
         far: Numbers, or days, that may stand for a missing value since no others are near them, as
