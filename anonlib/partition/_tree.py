@@ -107,6 +107,11 @@ class Sample:
         indicators = [(self.values[:, j] == c) * INDICATOR for j, c in self.tops]
         return np.column_stack([numbers, *indicators]).astype(np.float32)
 
+    @cached_property
+    def points(self) -> Singles:
+        """The coordinates as cuts are scored with them (`with_one`)."""
+        return with_one(self.coordinates)
+
     def left(self, cut: Cut, rows: Ints) -> Bools:
         """bool[rows]. Whether each row goes left. Plans decide this in the same way everywhere."""
         match cut:
@@ -116,12 +121,13 @@ class Sample:
             case Among(column, codes):
                 return np.isin(self.values[rows, column], codes)
             case Plane(weights, threshold):
-                return along(weights, threshold, self.coordinates[rows]) < 0
+                return along(weights, threshold, self.points[rows]) < 0
 
 
-def along(weights: Singles, threshold: float, x: Singles) -> npt.NDArray[np.float32]:
-    """float32[n]. weights @ x - threshold for each row of x, with the rounding of plans."""
-    return score_rows(with_threshold(weights[None], np.array([threshold])), with_one(x))
+def along(weights: Singles, threshold: float, points: Singles) -> npt.NDArray[np.float32]:
+    """float32[n]. weights @ x - threshold for the coordinates x of each row, with the rounding of
+    plans. points: float32[n, w]. The coordinates, from `with_one`."""
+    return score_rows(with_threshold(weights[None], np.array([threshold])), points)
 
 
 @dataclass(frozen=True)
@@ -215,8 +221,16 @@ def send_rows(tree: CutTree, sample: Sample, block: Block, root: Ints) -> Ints:
     int64[n], the tree of each row."""
     rows = Sample(block, np.arange(block.n), 1.0)
     vars(rows)["tops"] = sample.tops  # planes are in the sample's coordinates
-    leaf = tree.roots[root].astype(np.int64)  # so far a node, or -1 - leaf
+    start = tree.roots[root].astype(np.int64)
+    leaf = -1 - start
+    # By inner node: the rows that come to it.
+    at = {int(node): np.flatnonzero(start == node) for node in tree.roots if node >= 0}
     for node, cut in enumerate(tree.cuts):  # a node comes before its children
-        here = np.flatnonzero(leaf == node)
-        leaf[here] = np.where(rows.left(cut, here), tree.left[node], tree.right[node])
-    return -1 - leaf
+        here = at.pop(node)
+        side = rows.left(cut, here)
+        for child, its in ((tree.left[node], here[side]), (tree.right[node], here[~side])):
+            if child < 0:
+                leaf[its] = -1 - child
+            else:
+                at[int(child)] = its
+    return leaf

@@ -7,10 +7,10 @@ from typing import ClassVar
 import numpy as np
 from pydantic import Field
 
-from anonlib.arrays import Bools, Floats, Ints
+from anonlib.arrays import Floats, Ints
 from anonlib.partition import Grower, Leaf, Plane, Sample, TreePartitioner
 from anonlib.partition._tree import along
-from anonlib.partition.cuts import Singles
+from anonlib.partition.cuts import Singles, with_one
 
 #: Splits are fitted on this many sampled rows per leaf, or on MIN_FITTED if that is more.
 FITTED_PER_LEAF = 256
@@ -48,12 +48,16 @@ class KMeansPartitioner(TreePartitioner):
         place = sample.place[leaf.rows]
         few = leaf.rows[np.argsort(place)[: max(MIN_FITTED, FITTED_PER_LEAF * n_leaves)]]
         x, weight = _distinct(sample.coordinates[few])
+        points = with_one(x)
         heap = [(-len(few), leaf, np.arange(len(weight)))]
         leaves: list[Leaf] = []
         while heap and len(heap) + len(leaves) < n_leaves:
             _, open_, rows = heapq.heappop(heap)
-            plane = self._split(x[rows], weight[rows], seed)
-            low = np.zeros(len(rows), np.bool_) if plane is None else _low(plane, x[rows])
+            its = points[rows]
+            plane = self._split(x[rows], its, weight[rows], seed)
+            low = np.zeros(0, np.bool_)
+            if plane is not None:
+                low = along(plane.weights, plane.threshold, its) < 0
             if plane is None or low.all() or not low.any():
                 leaves.append(open_)
                 continue
@@ -64,8 +68,9 @@ class KMeansPartitioner(TreePartitioner):
                 heapq.heappush(heap, (-int(weight[fitted].sum()), Leaf(id, all_), fitted))
         return leaves + [open_ for _, open_, _ in heap]
 
-    def _split(self, x: Singles, weight: Ints, seed: int) -> Plane | None:
-        """The hyperplane halfway between two centres; None if all rows agree."""
+    def _split(self, x: Singles, points: Singles, weight: Ints, seed: int) -> Plane | None:
+        """The hyperplane halfway between two centres; None if all rows agree. points: The rows x as
+        planes are scored with them."""
         if len(x) < 2 or (x == x[0]).all():
             return None
         a, b = find_two_means(x.astype(np.float64), weight, self.max_iter, seed)
@@ -73,7 +78,7 @@ class KMeansPartitioner(TreePartitioner):
         if not weights.any():
             return None
         halfway = float((b @ b - a @ a) / 2)
-        return Plane(weights, self._balance(along(weights, 0.0, x), weight, halfway))
+        return Plane(weights, self._balance(along(weights, 0.0, points), weight, halfway))
 
     def _balance(self, along: Singles, weight: Ints, threshold: float) -> float:
         """The threshold, moved if it leaves too few rows on a side."""
@@ -132,11 +137,6 @@ def _far_apart(x: Floats, weight: Ints, draw: np.random.RandomState) -> tuple[Fl
     drawn = np.searchsorted(np.cumsum(far * weight), wanted, "right").clip(max=len(x) - 1)
     second = min(drawn, key=lambda row: (np.minimum(far, squares(row)) * weight).sum())
     return x[first], x[second]
-
-
-def _low(plane: Plane, x: Singles) -> Bools:
-    low: Bools = along(plane.weights, plane.threshold, x) < 0
-    return low
 
 
 def _distinct(values: Singles) -> tuple[Singles, Ints]:
