@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
+from anonlib.spark.delta_files import read_commit
 from anonlib.spark.storage import Storage
 
 #: A kind of action, such as `add`, and what the log has of it.
@@ -15,8 +16,7 @@ def read_actions(storage: Storage, table: str, version: int) -> list[Action] | N
     path = f"{table}/_delta_log/{version:020}.json"
     if version < 0 or not storage.exists(path):
         return None
-    lines = [json.loads(line) for line in storage.read(path).splitlines() if line]
-    return [(kind, each) for line in lines for kind, each in line.items()]
+    return [(kind, each) for line in read_commit(storage, path) for kind, each in line.items()]
 
 
 def find_restored(storage: Storage, table: str, version: int) -> int:

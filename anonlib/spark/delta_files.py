@@ -160,7 +160,7 @@ def explain_damage(spark: SparkSession, path: str, where: str) -> Iterator[None]
     try:
         yield
     except (InputError, StorageError):
-        damaged = _find_damage(Storage(spark, path))
+        damaged = find_damage(Storage(spark, path))
         if damaged is None:
             raise
         raise InputError(
@@ -168,7 +168,7 @@ def explain_damage(spark: SparkSession, path: str, where: str) -> Iterator[None]
         ) from None
 
 
-def _find_damage(storage: Storage) -> str | None:
+def find_damage(storage: Storage) -> str | None:
     """The first commit of a table that is missing between others, or is no JSON."""
     log = f"{storage.root}/_delta_log"
     commits = [name for name in storage.listed(log) if _COMMIT.fullmatch(name)]
@@ -177,12 +177,18 @@ def _find_damage(storage: Storage) -> str | None:
         if name != expected:
             return f"{log}/{expected}, which is missing,"
         try:
-            actions = [json.loads(line) for line in storage.read(f"{log}/{name}").splitlines()]
+            actions = read_commit(storage, f"{log}/{name}")
         except ValueError:
             return f"{log}/{name}"
         if not all(isinstance(action, dict) for action in actions):
             return f"{log}/{name}"
     return None
+
+
+def read_commit(storage: Storage, path: str) -> list[Any]:
+    """The actions of a commit's file. Raises ValueError if it is no JSON."""
+    # Not by `splitlines`: values in statistics may have other ends of lines.
+    return [json.loads(line) for line in storage.read(path).split("\n") if line.strip()]
 
 
 def forget(spark: SparkSession, root: str) -> None:

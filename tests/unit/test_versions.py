@@ -3,12 +3,13 @@ RESTORE takes back."""
 
 import json
 from contextlib import nullcontext
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
 
 from anonlib.errors import BusyError
-from anonlib.run.log_actions import find_restored
+from anonlib.run.log_actions import find_restored, read_actions
 from anonlib.run.manifest_reading import (
     Publication,
     choose_manifest,
@@ -16,6 +17,8 @@ from anonlib.run.manifest_reading import (
     read_publication,
 )
 from anonlib.run.publish import APP, RETENTION, Commit, Target, mark_purge
+from anonlib.spark.delta_files import find_damage
+from tests.stores import Disk
 from tests.unit import test_target
 from tests.unit.test_target import ROOT, Log, Snapshot, Store, history, target
 
@@ -365,3 +368,15 @@ def test_rows_of_a_run_that_are_still_there(
     runs = (f"{APP}one", f"{APP}two")
     made = target(log, Snapshot(max(commits), runs), history(*rows, (0, ONE, "ErrorIfExists")))
     assert (made.is_as_left(0), made.is_as_left(0, with_batches=True)) == kept
+
+
+def test_values_in_a_log_may_have_any_end_of_a_line(tmp_path: Path) -> None:
+    folder = tmp_path / "_delta_log"
+    folder.mkdir()
+    stats = json.dumps({"minValues": {"city": "K\u2028ln\x85\u2029"}}, ensure_ascii=False)
+    lines = [{"add": {"path": "a", "stats": stats}}, {"commitInfo": {}}]
+    text = "\n".join(json.dumps(line, ensure_ascii=False) for line in lines) + "\n"
+    (folder / f"{0:020}.json").write_text(text, "utf-8")
+    disk = cast(Any, Disk(tmp_path))
+    assert read_actions(disk, disk.root, 0) == [pair for each in lines for pair in each.items()]
+    assert find_damage(disk) is None
