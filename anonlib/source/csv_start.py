@@ -7,7 +7,8 @@ import re
 from collections import Counter
 from collections.abc import Collection, Sequence
 
-from anonlib.text import MISSING_TOKENS, TEXT_TOKENS
+from anonlib.table.layouts import LAYOUTS
+from anonlib.text import DATE_TEXT, DECIMAL_TEXT, MISSING_TOKENS, TEXT_TOKENS, TIME_TEXT
 
 #: With what UTF-16 begins, in either order of its bytes.
 UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
@@ -16,6 +17,12 @@ MOST_ABOVE = 20
 
 _DELIMITERS = ",;\t|"
 _NUMBER = re.compile(r"\s*[+-]?(\d+([.,]\d*)?|[.,]\d+)\s*")
+#: What no column is named: numbers, dates and times, however they are written.
+_VALUES = (
+    _NUMBER,
+    *map(re.compile, (DECIMAL_TEXT, DATE_TEXT, TIME_TEXT)),
+    *(re.compile(shape) for _, shape in LAYOUTS.values()),
+)
 #: The first line by which Excel is told the delimiter.
 _SEP = re.compile(r'"?sep=(.)"?[,;\t|]*', re.IGNORECASE)
 #: The fewest rows by whose numbers another row is known to be of units.
@@ -93,16 +100,20 @@ def find_lower_header(lines: Sequence[str], delimiter: str) -> int | None:
 
 
 def has_header(rows: Sequence[Sequence[str]]) -> bool:
-    """Whether the first row names columns: no cell is a number, and at most half of the cells are
-    values of their columns further down. Of a row with empty cells, as pandas writes the head of
-    its index, or with equal ones, none is. rows: Cells without blanks at their ends."""
+    """Whether the first row names columns: no cell is a number or a date, and at most half of the
+    cells are values of their columns further down. Of a row with empty cells, as pandas writes the
+    head of its index, or with equal ones, none is. rows: Cells without blanks at their ends."""
     first, *others = rows
     names = {i: name for i, name in enumerate(first) if name}
-    if not names or any(map(_NUMBER.fullmatch, names.values())):
+    if not names or any(map(_is_value, names.values())):
         return False
     below = [row for row in others if row != first]  # headers of files that were put together
     n_again = sum(any(row[i : i + 1] == [name] for row in below) for i, name in names.items())
     return n_again <= (len(first) / 2 if len({*names.values()}) == len(first) else 0)
+
+
+def _is_value(cell: str) -> bool:
+    return any(shape.fullmatch(cell) for shape in _VALUES)
 
 
 def seems_of_units(rows: Sequence[Sequence[str]]) -> bool:

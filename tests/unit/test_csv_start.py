@@ -7,6 +7,7 @@ from anonlib.source.csv_start import (
     find_lower_header,
     find_names,
     guess_delimiter,
+    has_header,
     seems_of_units,
     split_cells,
     split_lines,
@@ -50,6 +51,28 @@ def test_header_below_other_lines(above: list[str], line: int | None) -> None:
 )
 def test_the_first_line_is_the_header_or_a_row(lines: list[str]) -> None:
     assert find_lower_header(lines, ",") is None
+
+
+@pytest.mark.parametrize(
+    ("cell", "names"),
+    [
+        ("wage", True),
+        ("Kowalski Jan", True),  # nothing tells it from a name
+        ("2023 Q1", True),
+        ("12", False),
+        ("1e3", False),
+        ("1.200,50", False),
+        ("1 200", False),
+        ("1'200.5", False),
+        ("1981-02-01", False),
+        ("1981-02-01 14:30", False),
+        ("1.2.1981", False),
+        ("2/1/1981 14:30", False),
+    ],
+)
+def test_no_column_is_named_as_values_are(cell: str, names: bool) -> None:
+    """A person's row would become names of columns, which reports and drafts show."""
+    assert has_header([["name", cell], ["Ann", "x"], ["Bob", "y"], ["Cy", "z"]]) == names
 
 
 def test_rows_below_sep_without_a_header() -> None:
