@@ -2,6 +2,7 @@
 
 import shutil
 import threading
+from contextlib import suppress
 from pathlib import Path
 
 from anonlib.errors import InputError
@@ -15,6 +16,7 @@ class Far:
     local = False
     root = "s3a://bucket/table"
     has_table = Storage.has_table
+    delete_files = Storage.delete_files
 
     def __init__(self) -> None:
         self.files: dict[str, str] = {}
@@ -60,6 +62,7 @@ class Disk:
 
     local = True
     has_table = Storage.has_table
+    delete_files = Storage.delete_files
 
     def __init__(self, root: Path):
         self.root = f"file:{root}"
@@ -99,7 +102,8 @@ class Disk:
 
     def delete_empty(self, path: str) -> None:
         if self.exists(path) and not self.listed(path):
-            self._place(path).rmdir()
+            with suppress(OSError):
+                self._place(path).rmdir()
 
     def make_private(self, path: str) -> None:
         self._place(path).mkdir(mode=0o700, parents=True, exist_ok=True)

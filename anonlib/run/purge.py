@@ -1,9 +1,6 @@
 """After the commit: purges what a new version replaced, and registers the release's name in the
 catalog."""
 
-from collections.abc import Sequence
-from pathlib import PurePosixPath
-
 from pyspark.sql import SparkSession
 
 from anonlib.config.model import ReleaseSection
@@ -51,23 +48,13 @@ def purge(spark: SparkSession, target: Target, lease: Lease) -> None:
         checkpoint = target.checkpoint()
         storage, log = Storage(spark, target.path), f"{target.path}/_delta_log"
         old = list_old_log(spark, storage, log, replaced.version, checkpoint)
-        _delete_data(storage, target.path, list_unused(spark, log, old, target.files()))
+        storage.delete_files(target.path, list_unused(spark, log, old, target.files()))
         last = f"{replaced.version:020}.json"
         for file in old:
             if file != last:
                 storage.delete(f"{log}/{file}")
         committer.sql(f"ALTER TABLE {name} UNSET TBLPROPERTIES IF EXISTS ('{RETENTION}')")
         storage.delete(f"{log}/{last}")
-
-
-def _delete_data(storage: Storage, table: str, files: Sequence[PurePosixPath]) -> None:
-    """Deletes files of a table, and folders that become empty: their names are values."""
-    for path in files:
-        storage.delete(f"{table}/{path}")
-    folders = {folder for path in files for folder in path.parents if folder.name}
-    for folder in sorted(folders, key=lambda folder: -len(folder.parts)):
-        if not storage.listed(f"{table}/{folder}"):
-            storage.delete(f"{table}/{folder}")
 
 
 WHERE = "release.register"

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from math import ceil, inf
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, TextIO
 from uuid import uuid4
 
@@ -214,15 +214,9 @@ class Lease:
         if not self._storage.has_table(root):
             names = self._storage.listed(f"{root}/_delta_log")
             written += [f"_delta_log/{name}" for name in names if _TEMPORARY.fullmatch(name)]
-        for name in written:
-            self._storage.delete(f"{root}/{name}")
-        folders = {"_delta_log"}
-        for name in written:
-            parts = name.split("/")[:-1]
-            folders |= {"/".join(parts[: i + 1]) for i in range(len(parts))}
-        for folder in sorted(folders, key=len, reverse=True):
-            self._storage.delete_empty(f"{root}/{folder}")
-        self._storage.delete_empty(root)
+        self._storage.delete_files(root, map(PurePosixPath, written))
+        for folder in (f"{root}/_delta_log", root):
+            self._storage.delete_empty(folder)
         self._storage.delete(path)
 
     def _read_list(self, path: str, *, committing: bool) -> list[str]:

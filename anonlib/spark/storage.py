@@ -3,8 +3,9 @@ disks, HDFS, object stores."""
 
 import os
 import stat
+from collections.abc import Iterable
 from contextlib import suppress
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -259,9 +260,29 @@ class Storage:
 
     def delete_empty(self, path: str) -> None:
         """Deletes a folder if there is nothing in it."""
-        if self.exists(path) and not self.listed(path):
+        if not self.exists(path) or self.listed(path):
+            return
+        try:
             with translate_errors(f"path {path}"):
                 self._fs.delete(self._path(path), False)
+        except StorageError:
+            if not self.listed(path):  # else another writer has just put something there
+                raise
+
+    def delete_files(self, root: str, files: Iterable[PurePosixPath]) -> None:
+        """Deletes files below a folder, and their folders if nothing is in them then: their names
+        are values. What others put there stays, whenever they do.
+
+        Args:
+            root: The folder.
+            files: The files, relative to it.
+        """
+        places = [*files]
+        for place in places:
+            self.delete(f"{root}/{place}")
+        folders = {folder for place in places for folder in place.parents if folder.name}
+        for folder in sorted(folders, key=lambda folder: -len(folder.parts)):
+            self.delete_empty(f"{root}/{folder}")
 
     def move(self, path: str, to: str) -> None:
         """Moves a file within the store. Raises StorageError where it can't, or one is there."""

@@ -1,7 +1,7 @@
 """What is purged of a replaced table, and the name of a release in the catalog, without Spark."""
 
 from contextlib import nullcontext
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,8 +11,7 @@ from anonlib.config.model import ReleaseSection
 from anonlib.errors import InputError, StorageError
 from anonlib.run import purge as module
 from anonlib.run.publish import Commit
-from anonlib.run.purge import _delete_data, find_owed_purge, is_registered, purge, register
-from tests.stores import Disk
+from anonlib.run.purge import find_owed_purge, is_registered, purge, register
 
 METADATA = "spark.databricks.delta.commitInfo.userMetadata"
 
@@ -38,19 +37,6 @@ def test_the_newest_commit_that_replaced_a_table(commits: list[Commit], owed: in
     assert (None if found is None else found.version) == owed
 
 
-def test_folders_that_become_empty_go_too(tmp_path: Path) -> None:
-    """Their names are values. Files of others, and what is in their folders, stay."""
-    names = ["a=1/b=1/old", "a=1/b=2/old", "a=2/b=1/old", "a=2/mine", "old"]
-    for name in names:
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text("x")
-    old: Any = [PurePosixPath(name) for name in names if name.endswith("old")]
-    store: Any = Disk(tmp_path)
-    _delete_data(store, store.root, old)
-    left = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*")}
-    assert left == {"a=2", "a=2/mine"}
-
-
 def test_readers_find_a_whole_table_at_every_step(monkeypatch: pytest.MonkeyPatch) -> None:
     """A checkpoint without the old version comes first; what names its files goes after them, and
     the commit that tells of an owed purge last."""
@@ -64,7 +50,10 @@ def test_readers_find_a_whole_table_at_every_step(monkeypatch: pytest.MonkeyPatc
         files=lambda: "files",
     )
     log = [f"{version:020}.json" for version in (0, 1)]
-    store = SimpleNamespace(delete=steps.append, listed=lambda folder: ["mine"])
+    store = SimpleNamespace(
+        delete=steps.append,
+        delete_files=lambda root, files: steps.extend(f"{root}/{file}" for file in files),
+    )
     fork = SimpleNamespace(sql=lambda text: steps.append(text.partition(" TBLP")[0]))
     given: dict[str, Any] = {
         "Storage": lambda *_: store,

@@ -3,15 +3,17 @@
 import os
 import stat
 from collections.abc import Iterator
-from pathlib import Path
+from contextlib import nullcontext
+from pathlib import Path, PurePosixPath
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from anonlib.errors import AnonlibError
+from anonlib.errors import AnonlibError, StorageError
 from anonlib.spark import storage
 from anonlib.spark.storage import Storage
+from tests.stores import Disk
 
 
 def test_files_that_vanish_while_a_folder_is_closed(
@@ -31,6 +33,48 @@ def test_files_that_vanish_while_a_folder_is_closed(
     object.__new__(Storage)._close_local(tmp_path)
     assert stat.S_IMODE((tmp_path / "log").stat().st_mode) == 0o700
     assert stat.S_IMODE((tmp_path / "log" / "kept").stat().st_mode) == 0o600
+
+
+class Busy(Disk):
+    """A disk on which another writer puts a file into a folder right after that was listed."""
+
+    def listed(self, path: str) -> list[str]:
+        found = super().listed(path)
+        if path.endswith("a=1/b=1"):
+            self.write(f"{path}/late", "x")
+        return found
+
+
+@pytest.mark.parametrize(
+    ("kind", "left"),
+    [(Disk, ["a=2", "a=2/mine"]), (Busy, ["a=1", "a=1/b=1", "a=1/b=1/late", "a=2", "a=2/mine"])],
+)
+def test_files_go_with_their_folders(tmp_path: Path, kind: type[Disk], left: list[str]) -> None:
+    """Names of folders are values. Files of others stay, also those that come meanwhile."""
+    old = ["a=1/b=1/old", "a=1/b=2/old", "a=2/b=1/old", "old"]
+    store: Any = kind(tmp_path)
+    for name in [*old, "a=2/mine"]:
+        store.write(f"{store.root}/{name}", "x")
+    store.delete_files(store.root, map(PurePosixPath, old))
+    assert sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*")) == left
+
+
+@pytest.mark.parametrize("late", [True, False])
+def test_a_folder_that_seemed_empty(late: bool) -> None:
+    """It is refused where another writer was quicker, and that is no error."""
+    names = iter([[], ["late"] if late else []])
+    asked: list[tuple[str, bool]] = []
+
+    def refuse(path: str, recursive: bool) -> None:
+        asked.append((path, recursive))
+        raise OSError("Directory is not empty")
+
+    made: Any = object.__new__(Storage)
+    made._path, made.listed = str, lambda path: next(names)
+    made._fs = SimpleNamespace(exists=lambda path: True, delete=refuse)
+    with nullcontext() if late else pytest.raises(StorageError):
+        made.delete_empty("a=1")
+    assert asked == [("a=1", False)]
 
 
 @pytest.mark.parametrize("gone", [True, False])
