@@ -116,8 +116,8 @@ class Lease:
             holder = self._read(last)
             self._require_dead(holder)
             self._claim(last, holder)
-        self._beat.start()
         try:
+            self._beat.start()
             dead = holder or {}
             self.remove_files(committing=bool(dead.get("committing")))  # those of a dead run
             self._clean()

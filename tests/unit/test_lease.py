@@ -312,20 +312,22 @@ def test_the_dead_one_lives(dead: Any, now: Any, taken: bool) -> None:
         assert store.listed(WORK) == ["lease-4.json"]
 
 
-def test_nothing_is_held_when_what_is_left_cannot_be_removed(
-    far: Any, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("step", ["remove_files", "_beat.start"])
+def test_nothing_is_held_when_a_run_fails_as_it_begins(
+    far: Any, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
+    """What is left can't be removed, or there is no thread to be had."""
     run = of(far)
 
     def fail(*_: object, **__: object) -> None:
         raise StorageError("no answer")
 
-    monkeypatch.setattr(run, "remove_files", fail)
+    part, _, name = step.rpartition(".")
+    monkeypatch.setattr(getattr(run, part) if part else run, name, fail)
     with pytest.raises(StorageError, match="no answer"):
         run.take()
     assert content(far) == FREE
     assert run._content["token"] not in leases._HELD
-    run._beat.join(10)
     assert not run._beat.is_alive()
 
 
