@@ -1,12 +1,14 @@
 """Small files and folders, through Hadoop's file systems. So every store of Spark works: local
 disks, HDFS, object stores."""
 
+import errno
 import os
 import stat
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from typing import Any
+from uuid import uuid4
 
 from pyspark.sql import SparkSession
 
@@ -22,6 +24,8 @@ from anonlib.spark.translation import (
 CONDITIONAL = "fs.option.create.conditional.overwrite"
 #: Stores where a plain create does the same.
 ATOMIC = ("hdfs", "viewfs", "webhdfs", "ofs", "o3fs", "abfs", "abfss", "gs")
+#: What disks say that have no hard links, such as FAT.
+_NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS)
 #: Attempts to read a file that is replaced meanwhile.
 TRIES = 5
 
@@ -185,22 +189,25 @@ class Storage:
 
     def _write_local(self, path: Path, text: str, new: bool, mode: int) -> None:
         # Hadoop's local create is not atomic, and leaves checksum files. A link or a rename of a
-        # complete file is atomic, and leaves none.
-        temporary = path.with_name(f"{path.name}.{os.getpid()}")
-        try:
-            with translate_errors(f"path {path}"):
+        # complete file is atomic, and leaves none. Containers that share a disk may share our pid.
+        temporary = path.with_name(f"{path.name}.{uuid4().hex}")
+        made = True
+        with translate_errors(f"path {path}"):
+            try:
                 path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
-                handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
+                handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
                 with os.fdopen(handle, "w", encoding="utf-8") as file:
                     file.write(text)
                     file.flush()
                     os.fsync(file.fileno())
-            if new:
-                path.hardlink_to(temporary)
-            else:
-                temporary.replace(path)
-        finally:
-            temporary.unlink(missing_ok=True)
+                if new:
+                    made = _link(temporary, path)
+                else:
+                    temporary.replace(path)
+            finally:
+                temporary.unlink(missing_ok=True)
+        if not made:
+            raise FileExistsError(path)
 
     def make_private(self, path: str) -> None:
         """Makes a folder that only its owner can read. Object stores have no permissions on
@@ -293,6 +300,25 @@ class Storage:
             )
         if not moved:
             raise StorageError(f"path {to}: a file can't be moved there")
+
+
+def _link(file: Path, path: Path) -> bool:
+    """Gives a file another name. Returns False if there is a file of that name.
+
+    Raises InputError where the disk has no hard links.
+    """
+    try:
+        path.hardlink_to(file)
+    except FileExistsError:
+        return False
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+        raise InputError(
+            f"path {path}: this disk has no hard links, so that runs at the same time can't be "
+            "kept apart; use another disk"
+        ) from error
+    return True
 
 
 def spelling(spark: SparkSession, path: str) -> str:

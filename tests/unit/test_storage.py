@@ -1,5 +1,6 @@
 """Storage where others write in the same folder."""
 
+import errno
 import os
 import stat
 from collections.abc import Iterator
@@ -33,6 +34,55 @@ def test_files_that_vanish_while_a_folder_is_closed(
     object.__new__(Storage)._close_local(tmp_path)
     assert stat.S_IMODE((tmp_path / "log").stat().st_mode) == 0o700
     assert stat.S_IMODE((tmp_path / "log" / "kept").stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        (errno.EPERM, "this disk has no hard links"),
+        (errno.EOPNOTSUPP, "this disk has no hard links"),
+        (errno.EACCES, "permission denied"),
+        (errno.EIO, "Spark failed with OSError"),
+        (errno.EEXIST, None),
+    ],
+)
+def test_disks_that_refuse(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int, said: str | None
+) -> None:
+    """All is an error of anonlib but that the file is there."""
+
+    def refuse(*_: object) -> None:
+        raise OSError(code, os.strerror(code))
+
+    made: Any = object.__new__(Storage)
+    made.root, made.local_path = f"file:{tmp_path}", str
+    monkeypatch.setattr(Path, "hardlink_to", refuse)
+    with pytest.raises(AnonlibError, match=said) if said else pytest.raises(FileExistsError):
+        made.write(f"{tmp_path}/lease", "x", new=True)
+    if said and code == errno.EACCES:
+        monkeypatch.setattr(Path, "replace", refuse)
+        with pytest.raises(AnonlibError, match=said):
+            made.write(f"{tmp_path}/lease", "x")
+    assert [*tmp_path.iterdir()] == []
+
+
+def test_writers_of_one_pid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two containers that share a disk may have the same process id: neither writes into the file
+    of the other."""
+    made: Any = object.__new__(Storage)
+    made.root, made.local_path = f"file:{tmp_path}", str
+    sync, left = os.fsync, ["second"]
+
+    def interfere(handle: int) -> None:
+        if left:
+            made.write(f"{tmp_path}/lease", left.pop(), new=True)
+        sync(handle)
+
+    monkeypatch.setattr(os, "fsync", interfere)
+    with pytest.raises(FileExistsError):
+        made.write(f"{tmp_path}/lease", "first", new=True)
+    assert (tmp_path / "lease").read_text() == "second"
+    assert [*tmp_path.iterdir()] == [tmp_path / "lease"]
 
 
 class Busy(Disk):
