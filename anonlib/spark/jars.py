@@ -88,14 +88,20 @@ def jars_for(spark: str) -> tuple[Jar, ...]:
 
 def jar_dir() -> Path:
     """The folder of the jars: ANONLIB_JARS, else one in the virtual environment, else in the user's
-    cache."""
-    if named := os.environ.get("ANONLIB_JARS"):
-        return Path(named).expanduser().absolute()
-    own = Path(sys.prefix) / "anonlib-jars"
-    if own.is_dir() or os.access(sys.prefix, os.W_OK):
-        return own
-    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(cache) / "anonlib" / "jars"
+    cache. Raises InputError where the user has no home folder, as in some containers."""
+    try:
+        if named := os.environ.get("ANONLIB_JARS"):
+            return Path(named).expanduser().absolute()
+        own = Path(sys.prefix) / "anonlib-jars"
+        if own.is_dir() or os.access(sys.prefix, os.W_OK):
+            return own
+        cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+        return Path(cache) / "anonlib" / "jars"
+    except RuntimeError as error:
+        raise InputError(
+            "there is no home folder to keep jars in: HOME is not set, and this user is not in the "
+            "list of users; set ANONLIB_JARS to the whole path of a folder for them"
+        ) from error
 
 
 def s3_jars() -> list[Jar]:

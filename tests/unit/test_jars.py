@@ -1,6 +1,8 @@
 """Delta's jars: those of the Spark that is installed, and those of S3 once they were asked for."""
 
 import hashlib
+import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -42,6 +44,22 @@ def test_what_is_ensured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         assert all(path.read_text() == jar.artifact for path, jar in found.items())
     monkeypatch.setattr(jars, "_hadoop", lambda: "3.4.1")
     assert ensure_jars() == of_delta
+
+
+@pytest.mark.parametrize("named", [None, "~/jars", "/opt/jars"])
+def test_a_user_without_a_home(monkeypatch: pytest.MonkeyPatch, named: str | None) -> None:
+    """As in containers that run as any uid."""
+    for name in ("HOME", "XDG_CACHE_HOME", "ANONLIB_JARS"):
+        monkeypatch.delenv(name, raising=False)
+    if named:
+        monkeypatch.setenv("ANONLIB_JARS", named)
+    monkeypatch.setattr(sys, "prefix", "/nowhere")
+    monkeypatch.setattr(os, "getuid", lambda: 987_654)
+    if named == "/opt/jars":
+        assert jars.jar_dir() == Path(named)
+        return
+    with pytest.raises(InputError, match="HOME is not set, .*; set ANONLIB_JARS to the whole path"):
+        jars.jar_dir()
 
 
 def test_jars_of_s3_are_for_one_hadoop(monkeypatch: pytest.MonkeyPatch) -> None:
