@@ -131,7 +131,7 @@ class Ledger:
         self._table = table
         self._key = key
         self._storage = Storage(spark, path)
-        self._known: dict[str, Entry | None] = {}  # of committed runs: these change no more
+        self._known: dict[str, Entry | None] = {}  # as they were read, or None
 
     def entries(self, runs: Iterable[str]) -> list[Entry]:
         """The complete entries of these runs."""
@@ -306,6 +306,7 @@ class Ledger:
         folder = self._folder(run_id)
         self._storage.make_private(self._storage.root)
         self._storage.delete(folder)
+        self._known.pop(run_id, None)
         self._storage.write(f"{folder}/entry.json", json.dumps(asdict(entry)))
         with translate_errors("release.ledger"):
             # Some object stores go on to list a folder that was removed.

@@ -430,9 +430,10 @@ def test_a_written_entry(
         )
     )
     source: Any = SimpleNamespace(schema=SCHEMA)
+    assert made.list_runs() == {"one"}
     made.write("one", source, NOW, OTHER, ["k"], "none", gap="why", is_whole=is_whole)
     begun = replace(ONE, digest=NOW, verdicts=("k",), n_tokens=None, gap="why", is_whole=is_whole)
     begun = replace(begun, columns=OTHER)
     assert seen == [Far.root, (Far.root, begun, ["entry.json"])]
-    assert made._read("one") == replace(begun, n_tokens=4, unnamed=nobody == 1)
+    assert made.entries(["one"]) == [replace(begun, n_tokens=4, unnamed=nobody == 1)]
     assert tokens.paths == [f"{Far.root}/run-one/tokens"] * 2
