@@ -10,7 +10,7 @@ import pyarrow as pa
 import anonlib
 from anonlib.arrays import Bools, Ints
 from anonlib.config.model import Config
-from anonlib.config.resolve import bind_models, with_ids
+from anonlib.config.resolve import with_ids
 from anonlib.local.engine import fit_column, make_release
 from anonlib.local.rows import Rows, read_rows
 from anonlib.measure import Findings, Measure
@@ -161,7 +161,7 @@ def make_case(data: pa.Table, config: Mapping[str, Any], make: Make | None = Non
     scales = [a.scale for a in parsed.attributes.values() if a.role is Role.TARGET]
     scale = scales[0] if scales else None
     make = make or by_engine(parsed)
-    models = with_ids(bind_models(parsed.privacy.models, parsed.attributes), rows.schema)
+    models = with_ids(parsed.bound_models, rows.schema)
     return AttackedCase(rows, make, encodings, parsed.k, models, parsed.seed, target_scale=scale)
 
 

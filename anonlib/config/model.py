@@ -3,7 +3,7 @@
 import math
 import re
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from typing import Annotated, Any, Literal, get_args
 
@@ -254,6 +254,21 @@ class PrivacySection(Section):
     def may_suppress(self, n_rows: int) -> int:
         """The most of n_rows rows that may be suppressed."""
         return count_share(self.suppression_limit, n_rows)
+
+
+def bind_models(
+    models: Sequence[PrivacyModel], attributes: Mapping[str, Attribute]
+) -> tuple[PrivacyModel, ...]:
+    """Binds models to columns: a model without `attribute` becomes one model for each sensitive
+    column."""
+    sensitive = [n for n, a in attributes.items() if a.role is Role.SENSITIVE]
+    result: list[PrivacyModel] = []
+    for model in models:
+        if "attribute" in type(model).model_fields and model.column is None:
+            result += [model.model_copy(update={"attribute": name}) for name in sensitive]
+        else:
+            result.append(model)
+    return tuple(dict.fromkeys(result))
 
 
 class PartitionSection(Section):
@@ -601,6 +616,11 @@ class Config(Section):
         step = self.partition.controller
         own = [] if step is None else [m for models in step.models.values() for m in models]
         return (*self.privacy.models, *own)
+
+    @property
+    def bound_models(self) -> tuple[PrivacyModel, ...]:
+        """The privacy models of all rows, each bound to its column."""
+        return bind_models(self.privacy.models, self.attributes)
 
     @property
     def needs_target(self) -> bool:

@@ -15,6 +15,7 @@ from anonlib.config.model import (
     PrivacySection,
     RecodeSection,
     SourceSection,
+    bind_models,
 )
 from anonlib.errors import ConfigError, InputError, Problem, did_you_mean
 from anonlib.hierarchy import Hierarchy, read_hierarchy
@@ -83,21 +84,6 @@ def resolve(config: Config, fields: Sequence[Field]) -> Schema:
         controller=ids.get(controller or ""),
         joint=config.privacy.joint,
     )
-
-
-def bind_models(
-    models: Sequence[PrivacyModel], attributes: Mapping[str, Attribute]
-) -> tuple[PrivacyModel, ...]:
-    """Binds models to columns: a model without `attribute` becomes one model for each sensitive
-    column."""
-    sensitive = [n for n, a in attributes.items() if a.role is Role.SENSITIVE]
-    result: list[PrivacyModel] = []
-    for model in models:
-        if "attribute" in type(model).model_fields and model.column is None:
-            result += [model.model_copy(update={"attribute": name}) for name in sensitive]
-        else:
-            result.append(model)
-    return tuple(dict.fromkeys(result))
 
 
 def find_unacknowledged(

@@ -3,8 +3,7 @@ otherwise."""
 
 from collections.abc import Iterator
 
-from anonlib.config.model import Config
-from anonlib.config.resolve import bind_models
+from anonlib.config.model import Config, bind_models
 from anonlib.table.schema import Role
 
 #: The `release.path` of a config for a table in memory that names none.

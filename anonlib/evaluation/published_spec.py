@@ -6,7 +6,6 @@ from dataclasses import replace
 from anonlib.auditing import AuditReport, AuditSpec
 from anonlib.config.model import Config
 from anonlib.config.resolve import (
-    bind_models,
     find_joint_columns,
     find_orders,
     find_unacknowledged,
@@ -39,7 +38,7 @@ def make_published_spec(config: Config) -> AuditSpec:
     return AuditSpec(
         columns=tuple(released),
         quasi_identifiers=tuple(quasi),
-        models=bind_models(config.privacy.models, config.attributes),
+        models=config.bound_models,
         insensitive=find_unacknowledged(config.attributes, config.privacy) or insensitive,
         acknowledge_unique=not find_unacknowledged(config.attributes, config.privacy),
         missing_tokens=config.privacy.missing_tokens,

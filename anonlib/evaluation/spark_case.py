@@ -13,7 +13,7 @@ from anonlib.arrays import Ints
 from anonlib.auditing import AuditSpec
 from anonlib.auditing.rules import lone
 from anonlib.config.model import Config
-from anonlib.config.resolve import bind_models, with_ids
+from anonlib.config.resolve import with_ids
 from anonlib.evaluation.attacks import make_attack_tables
 from anonlib.evaluation.classes import (
     certainty,
@@ -107,7 +107,7 @@ class SparkCase(Case):
         return cls(
             schema=schema,
             k=config.k,
-            models=with_ids(bind_models(config.privacy.models, config.attributes), schema),
+            models=with_ids(config.bound_models, schema),
             seed=config.seed,
             measures=() if config.evaluate is None else config.evaluate.measures,
             target_scale=scales[0] if scales else None,

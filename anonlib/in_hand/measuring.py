@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from anonlib.config.model import Config
-from anonlib.config.resolve import bind_models, with_ids
+from anonlib.config.resolve import with_ids
 from anonlib.evaluation import Evaluation, evaluate_case
 from anonlib.evaluation.memory_case import MemoryCase
 from anonlib.evaluation.memory_samples import find_held_out, mark, with_deal
@@ -47,7 +47,7 @@ def make_case(release: MemoryRelease, rows: Rows, config: Config, link_key: byte
         n_source=rows.table.num_rows,
         n_released=release.table.num_rows,
         k=config.k,
-        models=with_ids(bind_models(config.privacy.models, config.attributes), rows.schema),
+        models=with_ids(config.bound_models, rows.schema),
         seed=config.seed,
         encodings={encoding.id: encoding for encoding in release.encodings},
         measures=() if config.evaluate is None else config.evaluate.measures,

@@ -6,8 +6,8 @@ import numpy as np
 import pyarrow as pa
 
 from anonlib.arrays import Floats, Ints
-from anonlib.config.model import Attribute, PartitionSection
-from anonlib.config.resolve import bind_models, with_ids
+from anonlib.config.model import Attribute, PartitionSection, bind_models
+from anonlib.config.resolve import with_ids
 from anonlib.errors import ConfigError, Problem
 from anonlib.local.leaf_counts import count_in_memory
 from anonlib.local.refusals import MAX_CONTROLLERS, refuse_absent, refuse_controllers

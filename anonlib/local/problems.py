@@ -117,8 +117,7 @@ def _model_problems(
 
     return judge_models(
         schema,
-        config.privacy,
-        config.attributes,
+        config,
         (n, n if person is None else _count(person[somebody])),
         values,
         {id: each.reference for id, each in values.items()},
@@ -166,7 +165,7 @@ def _joint_problems(
         return
     stacked = np.column_stack(codes).astype(np.int64)[somebody][of_person[first]]
     joint = Joint(schema.protected, np.zeros(len(found), np.int64), stacked, np.bincount(place))
-    yield from judge_joint(joint, schema, values, config.privacy, config.attributes)
+    yield from judge_joint(joint, schema, values, config)
 
 
 def _combine(codes: Sequence[Ints | Codes]) -> Ints:

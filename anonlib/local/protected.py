@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from anonlib.arrays import Codes
-from anonlib.config.model import Config
-from anonlib.config.resolve import bind_models, find_orders, read_protected_hierarchies
+from anonlib.config.model import Config, bind_models
+from anonlib.config.resolve import find_orders, read_protected_hierarchies
 from anonlib.errors import ConfigError, InputError, Problem
 from anonlib.hierarchy import Hierarchy
 from anonlib.local.refusals import MAX_VALUES, refuse_rich, refuse_unlisted

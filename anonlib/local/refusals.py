@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from anonlib.config.model import Attribute, PrivacySection
-from anonlib.config.resolve import bind_models, with_ids
+from anonlib.config.model import Config, PrivacySection
+from anonlib.config.resolve import with_ids
 from anonlib.content.content_rules import NEARLY_ALL
 from anonlib.errors import InputError, Problem
 from anonlib.partition.controller import Controller
@@ -158,8 +158,7 @@ def refuse_combinations(schema: Schema) -> Problem:
 
 def judge_models(
     schema: Schema,
-    privacy: PrivacySection,
-    attributes: Mapping[str, Attribute],
+    config: Config,
     sizes: tuple[int, int],
     values: Mapping[str, Values],
     own: Mapping[str, Reference],
@@ -170,8 +169,7 @@ def judge_models(
 
     Args:
         schema: The columns.
-        privacy: The section of the config with the models.
-        attributes: By name: the attribute of each column.
+        config: The config.
         sizes: The number of rows, and of persons.
         values: By id: the values of columns whose distribution models look at.
         own: By id: how often the rows have them.
@@ -180,7 +178,7 @@ def judge_models(
         count_known: From a column to the persons with a present value; None without a unit.
     """
     n_rows, n = sizes
-    for model in bind_models(privacy.models, attributes):
+    for model in config.bound_models:
         where = f"privacy.models.{model.type}"
         if model.min_rows > n_rows:
             yield Problem(where, f"asks for {model.min_rows} rows; there are {n_rows}")
@@ -191,7 +189,7 @@ def judge_models(
             found = count_values(schema[name], wanted)
             if wanted > found:
                 text = f"asks for {wanted} values; column {name} has {found}"
-                if privacy.missing_tokens != MISSING_TOKENS:
+                if config.privacy.missing_tokens != MISSING_TOKENS:
                     text += ", without those that privacy.missing_tokens counts as missing"
                 yield Problem(where, text)
                 continue
@@ -207,8 +205,7 @@ def judge_joint(
     joint: Joint,
     schema: Schema,
     values: Mapping[str, Values],
-    privacy: PrivacySection,
-    attributes: Mapping[str, Attribute],
+    config: Config,
 ) -> Iterator[Problem]:
     """The models that the whole table, as one cell, does not hold for who knows other columns.
 
@@ -216,12 +213,11 @@ def judge_joint(
         joint: The combinations of protected values in the whole table, as one leaf.
         schema: The columns.
         values: By id: the values of columns whose distribution models look at.
-        privacy: The section of the config with the models.
-        attributes: By name: the attribute of each column.
+        config: The config.
     """
     names = [schema.by_id(id).name for id in schema.protected]
     references = {id: each.reference for id, each in values.items()}
-    for model in with_ids(bind_models(privacy.models, attributes), schema):
+    for model in with_ids(config.bound_models, schema):
         if model.column is None:
             continue
         known = joint.known(model.column, references, bool(schema.unit))

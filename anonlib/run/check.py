@@ -1,12 +1,11 @@
 """The result of a check: a config resolved against its source."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from anonlib.auditing.verdicts import JOINT
 from anonlib.config.checks.persons import note_links
-from anonlib.config.model import Attribute, Config, PrivacySection
+from anonlib.config.model import Attribute, Config
 from anonlib.config.policies.judgement import judge_rules
-from anonlib.config.resolve import bind_models
 from anonlib.config.summary import note_seed, plugin_label
 from anonlib.config.unused import note_unused
 from anonlib.local.advice import note_midnights, note_repetitions, note_times
@@ -29,7 +28,7 @@ def resolve_check(
     return CheckResult(
         n_rows=scan.n_rows,
         columns=tuple(_column_plan(n, a, schema) for n, a in config.attributes.items()),
-        models=tuple(_labels(config.privacy, config.attributes)),
+        models=tuple(_labels(config)),
         kernel=plugin_label(config.kernel),
         partition=" > ".join(plugin_label(step) for step in config.partition.steps),
         notes=(
@@ -52,10 +51,10 @@ def resolve_check(
     )
 
 
-def _labels(privacy: PrivacySection, attributes: Mapping[str, Attribute]) -> Iterator[str]:
+def _labels(config: Config) -> Iterator[str]:
     """The privacy models, those that hold where other columns are known marked."""
-    for model in bind_models(privacy.models, attributes):
-        joint = privacy.joint and model.column is not None
+    for model in config.bound_models:
+        joint = config.privacy.joint and model.column is not None
         yield plugin_label(model) + (JOINT if joint else "")
 
 

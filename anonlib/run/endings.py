@@ -10,7 +10,6 @@ from pyspark.sql import SparkSession
 
 from anonlib import registry
 from anonlib.config.model import Config, SourceSection
-from anonlib.config.resolve import bind_models
 from anonlib.config.summary import bare, digest_config
 from anonlib.errors import (
     AnonlibError,
@@ -132,7 +131,7 @@ def _may_be_of(config: Config, target: Target, run_id: str) -> bool:
     text = next((commit.text for commit in target.commits() if commit.run_id == run_id), "{}")
     there = json.loads(text)
     holds = {verdict["model"] for verdict in there.get("verdicts", ())}
-    specs = map(registry.spec, bind_models(config.privacy.models, config.attributes))
+    specs = map(registry.spec, config.bound_models)
     asked = {registry.build("audit", spec).label for spec in specs}
     steps = [step.type for step in config.partition.steps]
     return not there or (asked <= holds and there["partition"]["steps"] == steps)

@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from anonlib.arrays import MISSING, Codes, Ints
-from anonlib.config.model import Attribute, PrivacySection
+from anonlib.config.model import Config
 from anonlib.errors import Problem
 from anonlib.local.refusals import (
     MAX_COMBINATIONS,
@@ -32,8 +32,7 @@ from anonlib.table.schema import Column, Role, Schema
 
 def infeasible(
     source: Source,
-    privacy: PrivacySection,
-    attributes: Mapping[str, Attribute],
+    config: Config,
     n_rows: int,
     rows: DataFrame,
     sample: pa.Table,
@@ -41,18 +40,17 @@ def infeasible(
     own: dict[str, Reference],
 ) -> Iterator[Problem]:
     """The models that the whole table, as one cell, does not hold."""
-    n = n_rows
+    n, tokens = n_rows, config.privacy.missing_tokens
     if source.schema.unit:
         n = rows.select(*source.schema.unit).na.drop().distinct().count()
     yield from judge_models(
         source.schema,
-        privacy,
-        attributes,
+        config,
         (n_rows, n),
         values,
         own,
-        lambda column, least: _distinct(source, column, least, sample, privacy.missing_tokens),
-        lambda column: _n_known(source, column.id, privacy.missing_tokens),
+        lambda column, least: _distinct(source, column, least, sample, tokens),
+        lambda column: _n_known(source, column.id, tokens),
     )
 
 
@@ -89,21 +87,17 @@ def _distinct(
 
 
 def disclosures(
-    source: Source,
-    privacy: PrivacySection,
-    one_row_per_person: bool | str,
-    k: int,
-    rows: DataFrame,
-    sample: pa.Table,
+    source: Source, config: Config, rows: DataFrame, sample: pa.Table
 ) -> Iterator[Problem]:
     """Values of single persons that would be published although all models hold."""
-    if isinstance(one_row_per_person, str):
-        id = source.schema[one_row_per_person].id
+    privacy, k, key = config.privacy, config.k, config.one_row_per_person
+    if isinstance(key, str):
+        id = source.schema[key].id
         persons = source.raw.select(source.columns[id].alias(id))
         # Hashes are two thirds of the cost of texts. Where they repeat, the values tell.
         hashed = F.when(F.col(id).isNotNull(), F.xxhash64(id))
         if _repeats(persons.select(hashed)) and _repeats(persons):
-            yield refuse_key(one_row_per_person)
+            yield refuse_key(key)
     for target in source.schema.of(Role.TARGET):
         found = _find_determined(source, target, sample, privacy.missing_tokens)
         for column, agreement in found:
@@ -198,24 +192,18 @@ def joint_counts(
 
 
 def joint_problems(
-    rows: DataFrame,
-    schema: Schema,
-    values: Mapping[str, Values],
-    privacy: PrivacySection,
-    attributes: Mapping[str, Attribute],
+    rows: DataFrame, schema: Schema, values: Mapping[str, Values], config: Config
 ) -> Iterator[Problem]:
     """Models that the whole table, as one cell, does not hold for who knows other columns."""
     if not schema.joint:
         return
     whole = rows.withColumn(WHOLE, F.lit(0))
-    grouped = _count_combinations(whole, schema, privacy.missing_tokens, WHOLE)
+    grouped = _count_combinations(whole, schema, config.privacy.missing_tokens, WHOLE)
     table = grouped.limit(MAX_COMBINATIONS + 1).toArrow()
     if len(table) > MAX_COMBINATIONS:
         yield refuse_combinations(schema)
         return
-    yield from judge_joint(
-        _joint(table, schema, values, WHOLE), schema, values, privacy, attributes
-    )
+    yield from judge_joint(_joint(table, schema, values, WHOLE), schema, values, config)
 
 
 def _count_combinations(

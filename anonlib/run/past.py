@@ -11,7 +11,6 @@ from pyspark.sql.types import StructField, StructType
 from anonlib import registry
 from anonlib.auditing import AuditReport
 from anonlib.config.model import Config
-from anonlib.config.resolve import bind_models
 from anonlib.errors import AuditError, ConfigError, InfeasibleError, InputError, Problem
 from anonlib.privacy import PrivacyModel
 from anonlib.run.backlog import Backlog, Waiting, can_wait
@@ -202,7 +201,7 @@ def look_back(
     known_gap = ledger.known_gap(runs, there)
     gap = ledger.gap(runs, there, source.schema)
     if config.unit:
-        models = bind_models(config.privacy.models, config.attributes)
+        models = config.bound_models
         _require_counted(models, target, ledger, there)
     accepted = config.release.acknowledge_returning
     if accepted is not True:

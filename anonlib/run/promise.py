@@ -8,9 +8,8 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from anonlib import registry
-from anonlib.config.model import Config
+from anonlib.config.model import Config, bind_models
 from anonlib.config.policies import Policy, spec_of
-from anonlib.config.resolve import bind_models
 from anonlib.config.summary import find_persons, plugin_label
 from anonlib.errors import InputError
 from anonlib.privacy import PrivacyModel, build_models
@@ -196,7 +195,7 @@ def make_promise(config: Config, schema: Schema) -> Promise:
         how = how if column.recoder is None else plugin_label(column.recoder)
         columns[column.name] = f"{column.role} {how}".rstrip()
     return Promise(
-        models=bind_models(config.privacy.models, config.attributes),
+        models=config.bound_models,
         controllers={
             _digest(name): bind_models(models, config.attributes) for name, models in own.items()
         },

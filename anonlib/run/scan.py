@@ -16,8 +16,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from anonlib.arrays import Ints
-from anonlib.config.model import Config
-from anonlib.config.resolve import bind_models
+from anonlib.config.model import Config, bind_models
 from anonlib.content.content_rules import Content
 from anonlib.errors import ConfigError, InfeasibleError, InputError, Problem
 from anonlib.local.limits import find_thin, find_void_gates, size_sample
@@ -164,7 +163,7 @@ def _scan_rows(
 
     Raises ConfigError, InfeasibleError for what is wrong, these problems included.
     """
-    rows, privacy, attributes = source.rows(), config.privacy, config.attributes
+    rows, privacy = source.rows(), config.privacy
     sample = take_sample(rows, source.schema, n_rows, n_sampled, config.seed)
     # A column that is wrongly called nominal shows in the sample: its values are not collected.
     most = config.max_categories
@@ -187,9 +186,9 @@ def _scan_rows(
     named = frozenset(source.schema.by_id(id).name for id in source.schema.protected)
     content, content_problems = judge_content(source, found, look.key, sample, privacy, named)
     problems = [
-        *infeasible(source, privacy, attributes, n_rows, rows, sample, values, own),
-        *joint_problems(rows, source.schema, values, privacy, attributes),
-        *disclosures(source, privacy, config.one_row_per_person, config.k, rows, sample),
+        *infeasible(source, config, n_rows, rows, sample, values, own),
+        *joint_problems(rows, source.schema, values, config),
+        *disclosures(source, config, rows, sample),
         *content_problems,
     ]
     if problems:

@@ -8,7 +8,6 @@ from anonlib import registry
 from anonlib.auditing.report import split_label
 from anonlib.auditing.verdicts import JOINT
 from anonlib.config.model import Config
-from anonlib.config.resolve import bind_models
 from anonlib.config.summary import find_persons
 from anonlib.errors import ConfigError
 from anonlib.privacy import PrivacyModel
@@ -81,7 +80,7 @@ def _find_persons(config: Config, was: str) -> Iterator[str]:
 
 
 def _find_models(config: Config, labels: list[str]) -> Iterator[str]:
-    own = bind_models(config.privacy.models, config.attributes)
+    own = config.bound_models
     same = {registry.build("audit", registry.spec(model)).label for model in own}
     # Those of controllers and of files can't be counted in the table: the report says so.
     for label in (each for each in labels if not split_label(each)[0]):

@@ -8,7 +8,7 @@ import pyarrow as pa
 from anonlib.arrays import MISSING, Ints
 from anonlib.auditing.report import EACH_CONTROLLER, AuditReport
 from anonlib.config.model import Config
-from anonlib.config.resolve import bind_models, with_ids
+from anonlib.config.resolve import with_ids
 from anonlib.errors import InfeasibleError, Problem
 from anonlib.evaluation.published_spec import make_published_spec
 from anonlib.local.engine import release_columns
@@ -126,7 +126,7 @@ def _to_block(table: pa.Table, schema: Schema, config: Config) -> Block:
         else code_protected(columns[id], tokens)
         for id in schema.protected
     }
-    models = with_ids(bind_models(config.privacy.models, config.attributes), schema)
+    models = with_ids(config.bound_models, schema)
     return replace(
         encode_block((), {}, codes, models, None, table.num_rows),
         unit=person_codes([columns[id] for id in schema.unit]),

@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from anonlib import registry
 from anonlib.config.model import Config, PartitionSection
-from anonlib.config.resolve import bind_models, with_ids
+from anonlib.config.resolve import with_ids
 from anonlib.loss import list_metrics
 from anonlib.partition import TaskPartitioner
 from anonlib.recode import Domain
@@ -42,7 +42,7 @@ def make_task(config: Config, schema: Schema, table_fit: TableFit, output: pa.Sc
         table_fit: What is known of the whole table.
         output: The released columns and the private ones beside them (`output_schema`).
     """
-    models = with_ids(bind_models(config.privacy.models, config.attributes), schema)
+    models = with_ids(config.bound_models, schema)
     steps = [s for s in config.partition.steps if isinstance(s, TaskPartitioner)]
     return Task(
         encodings=table_fit.encodings,

@@ -13,9 +13,9 @@ from pyspark.sql.types import (
     YearMonthIntervalType,
 )
 
-from anonlib.config.model import RESERVED_PREFIX, Config
+from anonlib.config.model import RESERVED_PREFIX, Config, bind_models
 from anonlib.config.reading import parse
-from anonlib.config.resolve import bind_models, find_joint_columns, resolve, with_ids
+from anonlib.config.resolve import find_joint_columns, resolve, with_ids
 from anonlib.errors import ConfigError
 from anonlib.kernels import Kernel
 from anonlib.spark.values import read_field

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from anonlib.config.model import Attribute, PrivacySection, ReleaseSection
-from anonlib.config.resolve import bind_models, find_joint_columns
+from anonlib.config.model import Attribute, PrivacySection, ReleaseSection, bind_models
+from anonlib.config.resolve import find_joint_columns
 from anonlib.errors import Problem, did_you_mean
 from anonlib.partition.controller import Controller
 from anonlib.privacy import PrivacyModel

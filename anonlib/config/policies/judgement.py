@@ -26,7 +26,6 @@ from anonlib.config.policies import (
     exact,
 )
 from anonlib.config.policies.groups import judge_groups
-from anonlib.config.resolve import bind_models
 from anonlib.config.summary import plugin_label
 from anonlib.errors import AuditError, ConfigError, Problem
 from anonlib.identifiers.column_names import name_words, translate_name
@@ -206,7 +205,7 @@ def _state(*, keeps: bool) -> State:
 @_judge.register
 def _(rule: RequiredModel, evidence: Evidence) -> Finding:
     attributes = evidence.config.attributes
-    models = bind_models(evidence.config.privacy.models, attributes)
+    models = evidence.config.bound_models
     # A target that is not public is as confidential as a sensitive column.
     sensitive = [
         name
