@@ -80,10 +80,16 @@ def relate(path: str, folder: Path) -> str:
     return path if not path or _ROOTED.match(path) else os.path.relpath(path, folder)
 
 
+def has_scheme(path: str | Path) -> bool:
+    """Whether a path has a scheme, as `file:/a`, `s3a://bucket/a` and `jdbc:h2:a` do. A single
+    letter is none: it may be a drive."""
+    return re.match(r"[a-z][a-z0-9+.-]+:", str(path), re.IGNORECASE) is not None
+
+
 def is_local(path: str | Path) -> bool:
     """Whether Spark looks for a path on this machine, as far as that can be told before it starts:
     the path has no scheme, and nothing in the environment may name another store for such paths."""
-    if re.match(r"[a-z][a-z0-9+.-]+:", str(path), re.IGNORECASE):
+    if has_scheme(path):
         return False
     return not any(os.environ.get(name) for name in _OF_CLUSTERS)
 
@@ -91,7 +97,7 @@ def is_local(path: str | Path) -> bool:
 def hint_at_file(path: str | Path) -> str:
     """A hint at the file beside a missing one whose name is nearest; empty if none is near, and for
     a place with a scheme such as s3a:."""
-    if re.match(r"[a-z][a-z0-9+.-]+:", str(path), re.IGNORECASE):
+    if has_scheme(path):
         return ""
     folder = Path(path).absolute().parent
     try:

@@ -10,6 +10,7 @@ from fnmatch import fnmatchcase
 from posixpath import normpath
 
 from anonlib.config.model import Config, ReleaseSection, SourceSection
+from anonlib.config.paths import has_scheme
 from anonlib.config.secrets import has_password
 from anonlib.errors import Problem
 
@@ -19,11 +20,6 @@ _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(?://([^/]*))?(?=/|$)")
 STORES = frozenset({"s3", "s3n", "s3a"})
 
 _GLOB = re.compile(r"[*?\[{]")
-
-
-def has_scheme(path: str) -> bool:
-    """Whether a path has a scheme, as `file:/a` and `s3a://bucket/a` do."""
-    return _SCHEME.match(path) is not None
 
 
 def lies_in(path: str, folder: str) -> bool:

@@ -15,7 +15,8 @@ from typing import Any
 from uuid import UUID, uuid4, uuid5
 
 from anonlib.config.model import SourceSection
-from anonlib.config.places import has_scheme, lies_in
+from anonlib.config.paths import has_scheme
+from anonlib.config.places import lies_in
 from anonlib.config.summary import software
 from anonlib.errors import InputError
 from anonlib.run.account import Account, spell_path

@@ -16,8 +16,8 @@ from pyspark.sql.types import StringType
 from anonlib.config.checks.source_section import FILES
 from anonlib.config.keys import read_secret_options
 from anonlib.config.model import RESERVED_PREFIX, Attribute, Config, SourceSection
-from anonlib.config.paths import hint_at_file, locate
-from anonlib.config.places import has_scheme, lies_in, private_places
+from anonlib.config.paths import has_scheme, hint_at_file, locate
+from anonlib.config.places import lies_in, private_places
 from anonlib.config.resolve import resolve
 from anonlib.config.summary import bare
 from anonlib.errors import ConfigError, InputError, Problem, did_you_mean

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from anonlib.config.dump import format_config
 from anonlib.config.model import Config
 from anonlib.config.overrides import put
-from anonlib.config.paths import PATHS, SWEEP_PATHS, locate, relate
+from anonlib.config.paths import PATHS, SWEEP_PATHS, has_scheme, locate, relate
 from anonlib.config.policies import list_policies
 from anonlib.config.reading import load, load_columns, parse
 from anonlib.config.summary import digest_config
@@ -83,6 +83,17 @@ def test_where_paths_lead(path: str, place: str) -> None:
 @pytest.mark.parametrize(("path", "place"), [("a", "a"), ("cwd:a", "a"), ("/a", "/a")])
 def test_without_a_file_paths_begin_at_the_working_directory(path: str, place: str) -> None:
     assert locate(path, None) == place
+
+
+@pytest.mark.parametrize(
+    ("path", "has_one"),
+    [
+        *[("s3a://bucket/a", True), ("FILE:/a", True), ("jdbc:h2:a", True)],
+        *[("C:/a", False), ("/a:b", False), ("a b:c", False), ("a", False)],
+    ],
+)
+def test_what_a_scheme_is(path: str, has_one: bool) -> None:
+    assert has_scheme(path) is has_one
 
 
 def test_all_fields_begin_at_the_folder_of_the_file(
