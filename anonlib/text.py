@@ -82,6 +82,8 @@ TEXT_TOKENS = {
 NUMBERS_MISSING = (-9, -99, -999, -9999, -99999)
 #: The ways that these are written, the plain one first.
 NUMBER_TOKENS = tuple(f"{n}{end}" for end in ("", ".0", ".00") for n in NUMBERS_MISSING)
+#: All texts that may stand for a missing value, folded.
+ALL_TOKENS = frozenset((*MISSING_TOKENS, *TEXT_TOKENS, *NUMBER_TOKENS))
 #: Numbers that may stand for a missing value where no other number is near them.
 FAR_NUMBERS = (-1, 97, 98, 99, 999, 9999, 99999)
 #: Days that may stand for a missing one, or for no end, where no other day is near them.
@@ -100,6 +102,13 @@ DATE_TEXT = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
 TIME_TEXT = (
     r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]+)?)?(Z|[+-][0-9:]+)?$"
 )
+#: By the type that Spark may read texts as, the narrowest first: what such texts look like.
+TEXT_TYPES = {
+    "bigint": WHOLE_TEXT,
+    "double": DECIMAL_TEXT,
+    "date": DATE_TEXT,
+    "timestamp": TIME_TEXT,
+}
 
 #: Ranges of characters that are no format characters, but have no picture either: joiners, Hangul
 #: and Khmer fillers, variation selectors (Unicode's Default_Ignorable_Code_Point).

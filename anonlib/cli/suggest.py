@@ -2,16 +2,16 @@
 drafts a config."""
 
 import argparse
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from anonlib import registry
 from anonlib.cli.init import describe_source, draft_table, require_free
 from anonlib.cli.shared import config_of, print_json, progress_of, write_text
 from anonlib.config.extension import guess_format
+from anonlib.config.paths import name_file
 from anonlib.config.reading import read_raw
 from anonlib.errors import InputError
 
@@ -100,7 +100,7 @@ def _suggest_for_table(args: argparse.Namespace) -> "Suggestion":
             "init`, then call `anonlib suggest` with that"
         )
     table, source = args.conf, describe_source(args, args.conf)
-    out = Path(args.out or f"{_stem(table)}.yaml")
+    out = Path(args.out or f"{name_file(table)}.yaml")
     require_free(out)
     from anonlib.guesses.draft import format_draft
 
@@ -117,11 +117,6 @@ def _suggest_for_table(args: argparse.Namespace) -> "Suggestion":
             write_text(out, format_draft(_choose(draft, found), out.parent))
             progress.note(f"written: {out}, with the first choice; review its guesses")
     return found
-
-
-def _stem(table: str) -> str:
-    name = PurePosixPath(table).name.split(".")[0]
-    return re.sub(r"[^A-Za-z0-9_-]+", "_", name).strip("_") or "table"
 
 
 def _choose(draft: "Draft", suggestion: "Suggestion") -> "Draft":

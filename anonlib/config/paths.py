@@ -3,7 +3,7 @@
 import os
 import re
 from collections.abc import Callable
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from posixpath import normpath
 from typing import Any
 
@@ -104,6 +104,12 @@ def hint_at_file(path: str | Path) -> str:
         return did_you_mean(Path(path).name, [each.name for each in folder.iterdir()])
     except OSError:
         return ""
+
+
+def name_file(table: str) -> str:
+    """A plain name for what is made of a table: the beginning of the name of its file."""
+    name = PurePosixPath(table).name.split(".")[0]
+    return re.sub(r"[^A-Za-z0-9_-]+", "_", name).strip("_") or "table"
 
 
 def _map_paths(value: Any, keys: tuple[str, ...], change: Callable[[str], str]) -> Any:

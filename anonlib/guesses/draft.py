@@ -7,13 +7,14 @@ import re
 import secrets
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from textwrap import wrap
 
 import yaml
 
 from anonlib.arrays import Ints
-from anonlib.config.paths import relate
+from anonlib.config.checks.attributes import HIDDEN
+from anonlib.config.paths import name_file, relate
 from anonlib.config.places import overlap
 from anonlib.guesses.guess import ColumnProfile, Guess, ask_of_doubt, guess_role
 from anonlib.guesses.person_key import find_person_key
@@ -43,8 +44,6 @@ _TARGETS = ("target", "label", "class", "y", "outcome", "response", "class_label
 #: How many rows persons have, where nothing else tells them; and roles of what may count them.
 ROWS_OF_PERSON = (2, 20)
 _MAY_COUNT = (Role.IDENTIFIER, Role.QUASI_IDENTIFIER)
-#: Roles of columns whose relations to others tell nothing.
-_HIDDEN = (Role.DROP, Role.IDENTIFIER)
 
 
 @dataclass(frozen=True)
@@ -147,7 +146,7 @@ class Draft:
         for column in self.profile.columns:
             role = self.guesses[column.name].role
             numbers = () if role in (Role.SENSITIVE, Role.TARGET) else NUMBER_TOKENS
-            if role not in _HIDDEN:
+            if role not in HIDDEN:
                 tokens |= {token: None for token in column.tokens if token not in numbers}
         return [*tokens]
 
@@ -232,7 +231,7 @@ def _drop_equal(profile: TableProfile, guesses: dict[str, Guess]) -> None:
 
 def _kept_hashes(profile: TableProfile, guesses: Mapping[str, Guess]) -> dict[str, Ints]:
     """The hashes of the columns that may be released."""
-    return {name: h for name, h in profile.hashes.items() if guesses[name].role not in _HIDDEN}
+    return {name: h for name, h in profile.hashes.items() if guesses[name].role not in HIDDEN}
 
 
 def _guess_key(profile: TableProfile, guesses: dict[str, Guess]) -> str | None:
@@ -374,7 +373,7 @@ def _attributes(draft: Draft) -> list[str]:
         fields = [f"role: {guess.role}"]
         if guess.scale is not None:
             fields.append(f"scale: {guess.scale}")
-        if column.parses_as is not None and guess.role not in _HIDDEN:
+        if column.parses_as is not None and guess.role not in HIDDEN:
             fields.append(f"type: {column.parses_as}")
             if column.layout is not None:
                 fields.append(f"layout: {scalar(column.layout)}")
@@ -394,7 +393,7 @@ def explain_guess(draft: Draft, column: ColumnProfile) -> str:
     numbers = [token for token in column.tokens if token in NUMBER_TOKENS]
     if numbers and guess.role is Role.QUASI_IDENTIFIER:
         parts.append(f"make {', '.join(numbers)} null in the source, else it counts as a number")
-    if column.far and guess.role not in _HIDDEN:
+    if column.far and guess.role not in HIDDEN:
         parts.append(f"{column.far_question} in the source")
     if doubt := ask_of_doubt(column, guess):
         parts.append(f"look like {doubt}")
@@ -510,12 +509,7 @@ def bound_gain(k: int) -> float:
 def _release_path(profile: TableProfile) -> str:
     """A folder for the release, which does not overlap with the source."""
     table = profile.table or profile.options.get("dbtable", "")
-    stem = table.split(".")[-1] if profile.path is None else _stem(profile.path)
-    folder = re.sub(r"[^A-Za-z0-9_-]+", "_", stem).strip("_") or "table"
+    folder = name_file(table.split(".")[-1] if profile.path is None else profile.path)
     places = [f"{parent}/{folder}" for parent in ("out", "released", "../released")]
     free = [place for place in places if profile.path is None or not overlap(profile.path, place)]
     return [*free, *places][0]
-
-
-def _stem(path: str) -> str:
-    return PurePosixPath(path).name.split(".")[0]

@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from anonlib.identifiers.addresses import find_street, is_address
 from anonlib.identifiers.check_digits import find_numbers
 from anonlib.identifiers.phones import PHONE_WORDS, find_phone
-from anonlib.text import MISSING_TOKENS, NUMBER_TOKENS, TEXT_TOKENS
+from anonlib.text import ALL_TOKENS
 
 #: The most distinct texts that are looked at in one go, and letters of each of them. Only short
 #: ones can be of a kind as a whole.
@@ -86,8 +86,6 @@ _WHOLE: dict[str, Callable[[str], bool]] = {
     "postal addresses": is_address,
     "names of persons": _is_name,
 }
-#: Texts that may stand for a missing value.
-_TOKENS = {*MISSING_TOKENS, *TEXT_TOKENS, *NUMBER_TOKENS}
 #: Phone numbers that only their digits tell: codes of goods, accounts and places have such groups.
 BARE_PHONES = "phone numbers by their digits alone"
 PHONE_KINDS = ("phone numbers", BARE_PHONES)
@@ -206,7 +204,7 @@ def list_texts(values: pa.Array | pa.ChunkedArray) -> list[str]:
     if not pa.types.is_string(distinct.type):
         numbers = distinct.to_pylist()
         return [str(int(n)) if 0 <= n < 1e18 and n % 1 == 0 else "" for n in numbers]
-    return [text for text in distinct.to_pylist() if text.strip().lower() not in _TOKENS]
+    return [text for text in distinct.to_pylist() if text.strip().lower() not in ALL_TOKENS]
 
 
 def count_kinds(texts: Iterable[str]) -> KindCounts:

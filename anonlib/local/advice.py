@@ -14,7 +14,7 @@ from anonlib.guesses.person_key import find_person_key
 from anonlib.identifiers.direct import LEAST_LOOSE, LISTED_NAMES, list_texts
 from anonlib.local.column_facts import parse_texts
 from anonlib.table.layouts import DOUBTS, NUMBERS, choose_doubt, find_doubts
-from anonlib.table.schema import Role, Scale, Schema
+from anonlib.table.schema import PER_SECOND, Role, Scale, Schema
 from anonlib.text import is_few
 
 
@@ -162,7 +162,7 @@ def note_midnights(schema: Schema, rows: pa.Table) -> Iterator[str]:
 def _are_midnights(times: pa.ChunkedArray) -> bool:
     """Whether all times may be midnights, and one is there. Those of a time zone have one or, with
     summer time, two times of the day in UTC."""
-    hour = 3600 * {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[times.type.unit]
+    hour = 3600 * PER_SECOND[times.type.unit]
     within = np.unique(times.cast(pa.int64()).drop_null().to_numpy() % (24 * hour))
     if times.type.tz is None:
         return bool(within.tolist() == [0])

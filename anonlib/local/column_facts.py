@@ -39,14 +39,7 @@ from anonlib.table.layouts import (
 )
 from anonlib.table.plain_types import name_type
 from anonlib.table.schema import is_atomic
-from anonlib.text import (
-    DATE_TEXT,
-    DECIMAL_TEXT,
-    MISSING_TOKENS,
-    TIME_TEXT,
-    TWO_LETTERS,
-    WHOLE_TEXT,
-)
+from anonlib.text import DECIMAL_TEXT, MISSING_TOKENS, TEXT_TYPES, TWO_LETTERS
 
 #: The most distinct values that facts keep: those of the least hashes.
 MOST_VALUES = 2 * MOST_TEXTS
@@ -54,8 +47,6 @@ MOST_VALUES = 2 * MOST_TEXTS
 LEAST_LONG = 10 ** (LEAST_CODE - 1)
 #: How many 64-bit hashes there are.
 N_HASHES = 2.0**64
-#: What texts are tried as, the narrowest first.
-_TEXTS = {"bigint": WHOLE_TEXT, "double": DECIMAL_TEXT, "date": DATE_TEXT, "timestamp": TIME_TEXT}
 
 
 @dataclass(frozen=True)
@@ -196,7 +187,7 @@ def parse_texts(texts: Iterable[str]) -> Reading | None:
         return bool(plain) and all(re.match(shape, text) for text in plain)
 
     marked = any(re.search(DECIMALS, text) for text in plain)
-    type = next((t for t, shape in _TEXTS.items() if fits(shape)), None)
+    type = next((t for t, shape in TEXT_TYPES.items() if fits(shape)), None)
     fitting = (name for name, (_, shape) in LAYOUTS.items() if fits(shape))
     return choose_reading(fitting, plain=type, marked=marked)
 

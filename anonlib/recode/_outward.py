@@ -16,13 +16,13 @@ import pyarrow.compute as pc
 
 from anonlib.recode import Column
 from anonlib.recode.arrow import Kind, kind
+from anonlib.table.schema import PER_SECOND
 
 Way = Literal["down", "up"]
 Numbers = npt.NDArray[np.float64]
 
 #: The last day of the year 9999, and its end in seconds, both since 1970.
 LAST_DAY, END = 2_932_896, 253_402_300_800
-_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 #: Floats have all whole numbers up to here, and quotients up to here are off by less than one.
 _NEAR = 2**51
 
@@ -145,5 +145,5 @@ def _find_limits(column: pa.DataType) -> tuple[pa.Scalar, ...]:
         width, most, end = pa.int32(), 2**31 - 1, LAST_DAY
     else:
         width, most = pa.int64(), 2**63 - 1
-        end = min(END * _PER_SECOND[column.unit] - 1, most)
+        end = min(END * PER_SECOND[column.unit] - 1, most)
     return tuple(pa.scalar(each, width).cast(column) for each in (-most, most, end))

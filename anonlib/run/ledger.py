@@ -131,7 +131,7 @@ class Ledger:
         self._table = table
         self._key = key
         self._storage = Storage(spark, path)
-        self._known: dict[str, Entry | None] = {}  # as they were read, or None
+        self._known: dict[str, Entry | None] = {}  # entries as they were first read
 
     def entries(self, runs: Iterable[str]) -> list[Entry]:
         """The complete entries of these runs."""

@@ -23,16 +23,13 @@ from anonlib.run.promise import Promise
 from anonlib.run.result import ReleaseResult
 from anonlib.run.source_summary import summarize_source
 from anonlib.table.schema import Role, Scale
-from anonlib.text import MISSING_TOKENS, NUMBER_TOKENS, TEXT_TOKENS, is_few
+from anonlib.text import ALL_TOKENS, is_few
 
 if TYPE_CHECKING:
     from anonlib.auditing import AuditReport
     from anonlib.run.plan import Outcome, Plan
     from anonlib.run.scan import Scan
     from anonlib.source import Source
-
-#: The missing tokens that are named in public. Others may be values of the table: they are counted.
-_USUAL = {*MISSING_TOKENS, *TEXT_TOKENS, *NUMBER_TOKENS}
 
 
 def manifest(
@@ -141,7 +138,8 @@ def _columns(config: Config, levels: Mapping[str, int]) -> Iterator[dict[str, An
     """What readers need to know of each released column. Of parameters of recoders they get those
     that are public: what can be read off the released values, and no value of the source."""
     tokens = config.privacy.missing_tokens
-    usual = [token for token in tokens if token.strip().lower() in _USUAL]
+    # Others may be values of the table: they are counted.
+    usual = [token for token in tokens if token.strip().lower() in ALL_TOKENS]
     missing = {"missing": {"texts": usual, "n_others": len(tokens) - len(usual)}} if tokens else {}
     for name, attribute in config.attributes.items():
         column: dict[str, Any] = {"name": name, "role": str(attribute.role)}

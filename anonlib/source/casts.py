@@ -15,15 +15,7 @@ from anonlib.config.resolve import find_ordered_columns
 from anonlib.errors import ConfigError, InputError, Problem
 from anonlib.table.layouts import NUMBERS
 from anonlib.table.schema import Role, Scale
-from anonlib.text import DATE_TEXT, DECIMAL_TEXT, TIME_TEXT, WHOLE_TEXT, fold_text
-
-#: Types that texts are tried as, the narrowest first, and what such texts look like.
-NUMBER_TYPES = {
-    "bigint": WHOLE_TEXT,
-    "double": DECIMAL_TEXT,
-    "date": DATE_TEXT,
-    "timestamp": TIME_TEXT,
-}
+from anonlib.text import TEXT_TYPES, fold_text
 
 
 class Cast(NamedTuple):
@@ -108,7 +100,7 @@ def list_inferred(config: Config, names: Sequence[str], raw: DataFrame) -> list[
 def infer_casts(
     raw: DataFrame, ids: Sequence[str], missing_tokens: tuple[str, ...]
 ) -> dict[str, Cast]:
-    """By id: the first of NUMBER_TYPES that all values of a text column can be read as. One pass
+    """By id: the first of TEXT_TYPES that all values of a text column can be read as. One pass
     over the rows, if there are columns."""
     if not ids:
         return {}
@@ -118,12 +110,12 @@ def infer_casts(
             | (~F.trim(id).rlike(look) & ~_is_token(F.col(id), missing_tokens))
         ).alias(f"{id}_{type}")
         for id in ids
-        for type, look in NUMBER_TYPES.items()
+        for type, look in TEXT_TYPES.items()
     ]
     counts = raw.agg(*failures).collect()[0]
     found = {}
     for id in ids:
-        fitting = [type for type in NUMBER_TYPES if counts[f"{id}_{type}"] == 0]
+        fitting = [type for type in TEXT_TYPES if counts[f"{id}_{type}"] == 0]
         if fitting:
             found[id] = Cast(fitting[0])
     return found
