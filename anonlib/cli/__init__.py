@@ -283,11 +283,11 @@ def _runs(args: argparse.Namespace) -> int:
 
 
 def _show(args: argparse.Namespace) -> int:
-    from anonlib.cli.show import console, print_rows
+    from anonlib.cli.show import print_rows
     from anonlib.source.look import published_rows
 
     names, rows = published_rows(args.table, args.rows, force=args.force)
-    print_rows(names, rows, console())
+    print_rows(names, rows)
     return 0
 
 

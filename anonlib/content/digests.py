@@ -57,18 +57,17 @@ def is_whole_hash(letters: str, forms: Iterable[str]) -> bool:
 
 
 def find_codes(
-    letters: Sequence[str], forms: Sequence[Sequence[str]], codes: Iterable[Code] = CODES
+    letters: Sequence[str], forms: Sequence[Sequence[str]]
 ) -> Iterator[tuple[int, Code]]:
-    """The codes, and the places of the forms, by which some of the texts are made.
+    """The codes of CODES, and the places of the forms, by which some of the texts are made.
 
     Cost: each code of each form of each text.
 
     Args:
         letters: n texts, their letters and digits in lower case.
         forms: For each form of the values that they may be made of: n texts.
-        codes: The codes to try.
     """
-    for code in codes:
+    for code in CODES:
         for place, form in enumerate(forms):
             if any(is_code(text, other, code) for text, other in zip(letters, form, strict=True)):
                 yield place, code

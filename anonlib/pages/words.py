@@ -97,10 +97,10 @@ def first_letter_up(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def short(value: Any, most: int = MAX_LABEL) -> str:
-    """A value as a label in a drawing, cut after `most` characters."""
+def short(value: Any) -> str:
+    """A value as a label in a drawing, cut after MAX_LABEL characters."""
     text = number(value)
-    return text if len(text) <= most else text[: most - 1] + "…"
+    return text if len(text) <= MAX_LABEL else text[: MAX_LABEL - 1] + "…"
 
 
 def first_sentence(text: str) -> str:

@@ -2,6 +2,7 @@
 
 import io
 import json
+from contextlib import redirect_stdout
 from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,7 +12,6 @@ import pytest
 
 from anonlib import cli
 from anonlib.cli.grammar import utc_time
-from anonlib.cli.show import console
 from anonlib.cli.show.run_list import print_person, print_runs
 from anonlib.run.publish import Commit
 from anonlib.run.run_table import find_replacements, list_replaced
@@ -32,11 +32,10 @@ def run(run_id: str, **found: Any) -> dict[str, Any]:
 
 
 def printed(runs: list[dict[str, Any]]) -> list[str]:
-    to = console(io.StringIO())
-    to.width = 80
-    print_runs(runs, to)
-    text = to.file.getvalue()  # type: ignore[attr-defined]
-    return [line.rstrip() for line in text.splitlines()]
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(io.StringIO()) as out:
+        patch.setenv("COLUMNS", "80")
+        print_runs(runs)
+    return [line.rstrip() for line in out.getvalue().splitlines()]
 
 
 class TestRuns:
@@ -91,12 +90,11 @@ class TestPerson:
         assert find_replacements(dict(reversed(replaced.items()))) == firsts
         assert find_replacements({}) == {}
 
-    def test_words(self) -> None:
-        to = console(io.StringIO())
+    def test_words(self, capsys: pytest.CaptureFixture[str]) -> None:
         fates = ["released", "not released", "unknown", "released or suppressed"]
         fates += ["waits, not searched", "released, replaced by run ov"]
-        print_person({f"r{i}": fate for i, fate in enumerate(fates)}, to)
-        said = to.file.getvalue()  # type: ignore[attr-defined]
+        print_person({f"r{i}": fate for i, fate in enumerate(fates)})
+        said = capsys.readouterr().out
         lines = said.splitlines()
         assert [line.split(maxsplit=1)[1].strip() for line in lines[1:7]] == fates
         for note in (
@@ -104,9 +102,8 @@ class TestPerson:
             "the ledger keeps the person's keyed token",
         ):
             assert note in " ".join(said.split())
-        to = console(io.StringIO())
-        print_person({"r1": "released", "r2": "not released"}, to)
-        assert "notes" not in to.file.getvalue()  # type: ignore[attr-defined]
+        print_person({"r1": "released", "r2": "not released"})
+        assert "notes" not in capsys.readouterr().out
 
     @pytest.mark.parametrize(
         "text", ["Ann", "[]", "{}", '{"a": null}', '{"a": 1.5}', '{"a": true}']

@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 import textwrap
+from contextlib import redirect_stdout
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,6 @@ import pytest
 from anonlib.auditing.report import AuditReport, Verdict
 from anonlib.cli.progress_lines import JsonProgress, LogProgress, ShownProgress, make_progress
 from anonlib.cli.show import (
-    console,
     print_audit,
     print_check,
     print_evaluation,
@@ -59,8 +59,8 @@ RESULT = ReleaseResult(
 
 
 def shown(function: Any, *args: Any, **more: Any) -> str:
-    out = io.StringIO()
-    function(*args, to=console(out), **more)
+    with redirect_stdout(io.StringIO()) as out:
+        function(*args, **more)
     assert "\x1b" not in out.getvalue()
     return re.sub(r" +$", "", out.getvalue(), flags=re.MULTILINE)
 
@@ -131,7 +131,7 @@ class TestRelease:
         assert f"{program()} show out/t" in text
 
     def test_picture(self, tmp_path: Path) -> None:
-        summary_svg(RESULT, tmp_path / "a.svg")
+        summary_svg(RESULT, tmp_path / "a.svg", "conf.yaml")
         text = (tmp_path / "a.svg").read_text()
         assert text.startswith("<svg")
         assert "FAILS" in text
@@ -159,9 +159,8 @@ class TestAudit:
 
 
 def test_names_of_columns_are_no_layout() -> None:
-    out = io.StringIO()
-    print_rows([">50K", "[b]x"], [["1", "2"], ["30", "40"]], console(out))
-    head, first, _ = out.getvalue().splitlines()
+    text = shown(print_rows, [">50K", "[b]x"], [["1", "2"], ["30", "40"]])
+    head, first, _ = text.splitlines()
     assert (head.split(), first[0]) == ([">50K", "[b]x"], "1")
 
 

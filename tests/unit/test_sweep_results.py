@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 from markupsafe import escape
-from rich.console import Console
 
 from anonlib.cli.show.sweep_table import print_sweep
 from anonlib.pages.sweep import name_axes
@@ -122,14 +121,15 @@ def test_values_that_look_alike_are_not_one(values: Any, names: Any) -> None:
         ({"split": "before"}, "target_tree", False),
     ],
 )
-def test_figures_that_flatter_are_told(learn: Any, steps: str, flatters: bool) -> None:
+def test_figures_that_flatter_are_told(
+    learn: Any, steps: str, flatters: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
     asked = {"model": "logistic_regression", **learn}
     found = notes([point({"partition.steps": [{"type": steps}]}, learn=asked)], (), ())
     assert bool(found) is flatters
     told = replace(result(row(0, 0.5)), notes=found)
-    out = Console(record=True, width=200)
-    print_sweep(told, out)
-    for text in (markdown(told), page(told), out.export_text()):
+    print_sweep(told)
+    for text in (markdown(told), page(told), capsys.readouterr().out):
         assert ("scores are too good" in text) is flatters
 
 
@@ -174,18 +174,21 @@ def test_the_least_error_is_picked_and_seeds_without_a_choice_are_left_out() -> 
     assert found.rows[-1] == ("at maximum", "2", "6.500 ± 0.707")
 
 
-def test_failed_points_are_counted_and_told() -> None:
+def test_failed_points_are_counted_and_told(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     failed = row(1, None, error="InfeasibleError: block: its 3 rows", parameters={K: 9})
     given = result(row(0, 0.7), failed, row(0, 0.9, case="heart"))
     assert [(s.case, s.n_failed, len(s.rows)) for s in summaries(given)] == [
         ("adult", 1, 1),
         ("heart", 0, 1),
     ]
-    text = io.StringIO()
-    print_sweep(given, Console(file=text, width=40))
-    assert "1 point failed" in text.getvalue()
+    monkeypatch.setenv("COLUMNS", "40")
+    print_sweep(given)
+    said = capsys.readouterr().out
+    assert "1 point failed" in said
     assert "\n\n1 point failed.\n" in markdown(given)
-    assert "adult: InfeasibleError: block: its 3 rows" in text.getvalue()
+    assert "adult: InfeasibleError: block: its 3 rows" in said
     assert given.to_dict()["n_failed"] == 1
 
 

@@ -7,7 +7,7 @@ import shlex
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.table import Table
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 MAX_VALUE = 40
 
 
-def console(file: TextIO | None = None) -> Console:
-    """A console on a file, by default stdout. Without a terminal: no colours, 80 columns."""
-    return Console(file=file or sys.stdout, highlight=False, emoji=False, markup=False)
+def console() -> Console:
+    """A console on stdout. Without a terminal: no colours, 80 columns."""
+    return Console(file=sys.stdout, highlight=False, emoji=False, markup=False)
 
 
 def print_release(
@@ -73,10 +73,9 @@ def print_evaluation(
     result: ReleaseResult,
     config: str,
     overrides: Sequence[str] = (),
-    to: Console | None = None,
 ) -> None:
     """Prints the figures of a release or of a trial. Arguments as in `print_release`."""
-    to = to or console()
+    to = console()
     trial = result.table_version < 0
     what = "a trial release, not published" if trial else printable(local(result.table))
     to.print(Text(f"Measured: {what}\n", style="bold"), soft_wrap=True)
@@ -116,9 +115,9 @@ def _print_policy(verdicts: "Sequence[RuleVerdict]", to: Console) -> None:
     to.print(table)
 
 
-def print_audit(report: "AuditReport", table: str, to: Console | None = None) -> None:
+def print_audit(report: "AuditReport", table: str) -> None:
     """Prints an audit: the verdict for each model, sizes of the worst classes, notes, problems."""
-    to = to or console()
+    to = console()
     word, style = ("passed", "bold green") if report.passed else ("failed", "bold red")
     if report.at_release:
         word, style = "can't be counted here: audited at release", "bold yellow"
@@ -161,10 +160,9 @@ def print_check(
     result: CheckResult,
     config: str,
     overrides: Sequence[str] = (),
-    to: Console | None = None,
 ) -> None:
     """Prints a config as resolved against its source. Arguments as in `print_release`."""
-    to = to or console()
+    to = console()
     head = Text.assemble(printable(config), ": ", ("fits its source", "bold green"))
     if result.obstacles:
         head.append("; release would be refused", "bold red")
@@ -198,9 +196,9 @@ def print_check(
     places(to, [("release it", f"{program()} release {_describe_values(config, overrides)}")])
 
 
-def print_listings(listings: Iterable[PluginInfo], verb: str, to: Console | None = None) -> None:
+def print_listings(listings: Iterable[PluginInfo], verb: str) -> None:
     """Prints a line on each plug-in. verb: The verb that describes one of them."""
-    to = to or console()
+    to = console()
     table = new_table("name", "what it is")
     table.columns[0].no_wrap = True
     for listing in listings:
@@ -211,9 +209,9 @@ def print_listings(listings: Iterable[PluginInfo], verb: str, to: Console | None
     places(to, [("parameters, reference", f"{program()} {verb} NAME")])
 
 
-def print_listing(listing: PluginInfo, to: Console | None = None) -> None:
+def print_listing(listing: PluginInfo) -> None:
     """Prints the description of a plug-in."""
-    to = to or console()
+    to = console()
     to.print(Text(listing.type, style="bold"))
     to.print(Text(listing.summary))
     if listing.parameters:
@@ -238,8 +236,9 @@ def _parameters(parameters: Iterable[Parameter]) -> Table:
     return table
 
 
-def print_rows(names: Sequence[str], rows: Sequence[Sequence[str | None]], to: Console) -> None:
+def print_rows(names: Sequence[str], rows: Sequence[Sequence[str | None]]) -> None:
     """Prints published rows as a table; with one value per line if the table would be too wide."""
+    to = console()
     cells = [[_short(value) for value in row] for row in rows]
     columns = list(zip(*cells, strict=True)) if cells else [() for _ in names]
     widths = [
@@ -256,9 +255,7 @@ def print_rows(names: Sequence[str], rows: Sequence[Sequence[str | None]], to: C
         to.print(pairs(zip(names, row, strict=True)))
 
 
-def summary_svg(
-    result: ReleaseResult, path: str | Path, config: str = "conf/quickstart.yaml"
-) -> None:
+def summary_svg(result: ReleaseResult, path: str | Path, config: str) -> None:
     """Writes the summary of a release as an SVG picture."""
     recording = Console(
         file=io.StringIO(), record=True, width=88, force_terminal=True, highlight=False

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 import numpy as np
-from rich.console import Console
 from rich.text import Text
 from rich.tree import Tree
 
@@ -14,16 +13,15 @@ from anonlib.table.coverage import Coverage
 from anonlib.text import printable
 
 
-def print_hierarchy(hierarchy: Hierarchy, path: str, most: int, to: Console | None = None) -> None:
+def print_hierarchy(hierarchy: Hierarchy, path: str, most: int) -> None:
     """Prints a hierarchy as a tree.
 
     Args:
         hierarchy: The hierarchy.
         path: Its file, for the title.
         most: The number of nodes to show at most, the upper ones first.
-        to: Where to print; by default stdout.
     """
-    to = to or console()
+    to = console()
     to.print(Text(printable(path), style="bold"), soft_wrap=True)
     to.print(pairs(_figures(hierarchy)))
     to.print()
@@ -47,11 +45,9 @@ def print_hierarchy(hierarchy: Hierarchy, path: str, most: int, to: Console | No
     to.print(tree, soft_wrap=True)
 
 
-def print_coverage(
-    hierarchy: Hierarchy, path: str, coverage: Coverage | None, to: Console | None = None
-) -> None:
+def print_coverage(hierarchy: Hierarchy, path: str, coverage: Coverage | None) -> None:
     """Prints the figures of a hierarchy and, if known, how it covers a column."""
-    to = to or console()
+    to = console()
     to.print(Text.assemble(printable(path), ": ", ("a hierarchy", "bold green")), soft_wrap=True)
     to.print()
     figures = _figures(hierarchy)

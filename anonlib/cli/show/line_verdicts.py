@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from rich.console import Console
 from rich.text import Text
 
 from anonlib.cli.show import console
@@ -17,10 +16,10 @@ if TYPE_CHECKING:
 _STYLES = {"confirmed": "green", "contradicted": "bold red"}
 
 
-def print_lines(lines: "Sequence[LineVerdict]", to: Console | None = None) -> None:
+def print_lines(lines: "Sequence[LineVerdict]") -> None:
     """Prints the lines that are confirmed or contradicted, how many the table can't tell, and if it
     can't be told whether the page looks as it should."""
-    to = to or console()
+    to = console()
     table = new_table("line", "verdict", "found")
     table.columns[1].no_wrap = True
     for each in lines:

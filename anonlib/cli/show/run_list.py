@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rich.console import Console
 from rich.text import Text
 
 from anonlib.cli.show import console
@@ -25,9 +24,9 @@ _ERRORS = {
 }
 
 
-def print_runs(runs: Sequence[Mapping[str, Any]], to: Console | None = None) -> None:
+def print_runs(runs: Sequence[Mapping[str, Any]]) -> None:
     """Prints one table of runs per target. Targets are in the order of their first run."""
-    to = to or console()
+    to = console()
     if not runs:
         to.print(Text("no runs"))
     for i, target in enumerate(dict.fromkeys(run["target"] for run in runs)):
@@ -86,14 +85,13 @@ _FATES = {
 }
 
 
-def print_person(runs: Mapping[str, str], to: Console | None = None) -> None:
+def print_person(runs: Mapping[str, str]) -> None:
     """Prints which runs released a person.
 
     Args:
         runs: By run id: what it did with the person.
-        to: Where to print; by default stdout.
     """
-    to = to or console()
+    to = console()
     table = new_table("run", "person")
     for run_id, fate in runs.items():
         table.add_row(Text(printable(run_id)), Text(fate))

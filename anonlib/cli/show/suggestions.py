@@ -4,7 +4,6 @@ import shlex
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from rich.console import Console
 from rich.text import Text
 
 from anonlib.cli.show import console, program
@@ -22,7 +21,6 @@ def print_suggestion(
     own: Config,
     overrides: Sequence[str] = (),
     page: str | None = None,
-    to: Console | None = None,
 ) -> None:
     """Prints the attempts, the choices, and the commands that release by them, or check them where
     the config is a draft that nobody has looked at.
@@ -33,9 +31,8 @@ def print_suggestion(
         own: The config that is there.
         overrides: Its overrides, as given with `--set`.
         page: The file of the page, if it was written.
-        to: Where to print; by default stdout.
     """
-    to = to or console()
+    to = console()
     table = new_table(
         "kernel",
         NumberHead("k"),

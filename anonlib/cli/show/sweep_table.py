@@ -1,6 +1,5 @@
 """Prints a sweep: means over seeds, no data."""
 
-from rich.console import Console
 from rich.text import Text
 
 from anonlib.cli.show import console, local
@@ -9,9 +8,9 @@ from anonlib.sweeps.results import SweepResult, summaries
 from anonlib.text import count_noun, printable
 
 
-def print_sweep(result: SweepResult, to: Console | None = None) -> None:
+def print_sweep(result: SweepResult) -> None:
     """Prints the means of each case, errors, notes, and the paths of all results."""
-    to = to or console()
+    to = console()
     for each in summaries(result):
         to.print(Text(printable(each.case), style="bold"))
         lines = [[printable(cell) for cell in line] for line in (each.heads, *each.rows)]
