@@ -7,6 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from fractions import Fraction
 from hashlib import sha256
 from typing import Any
 
@@ -20,7 +21,13 @@ from hypothesis import strategies as st
 import anonlib
 from anonlib import registry
 from anonlib.auditing import AuditReport, audit_in_memory, join_reports
-from anonlib.auditing.arrow_values import can_number, combine, number_keys, number_protected
+from anonlib.auditing.arrow_values import (
+    RowNumbers,
+    can_number,
+    combine,
+    number_keys,
+    number_protected,
+)
 from anonlib.auditing.report import list_worst
 from anonlib.hierarchy import Hierarchy
 from anonlib.hierarchy.files import parse_csv
@@ -389,10 +396,42 @@ def test_bytes_are_no_values_of_a_model(column: pa.Array) -> None:
          ["2020-01-01 04:00+01:00", "2020-01-02T00:00:00.5"], 1),
         ([datetime(2020, 1, 1, tzinfo=UTC), None], pa.timestamp("ns", "UTC"), ["2020-01-01"], 0),
         ([1577836800 * 10**9, None], pa.timestamp("ns"), ["9999-01-01"], 1),
+        ([7258118400 * 10**9, None], pa.timestamp("ns"), ["2200-01-01"], 0),
+        ([500, 1], pa.timestamp("ms"), ["1970-01-01 00:00:00.5"], 1),
+        ([500, 1], pa.timestamp("us"), ["1970-01-01 00:00:00.0005"], 1),
+        ([True, False], pa.bool_(), ["true", "FALSE"], 0),
+        ([-128, 127, 0], pa.int8(), ["-128", "127"], 1),
+        ([sys.float_info.max, 1.0], pa.float64(), ["1.7976931348623157e308"], 1),
+        ([Decimal("1.50"), Decimal("2.00")], pa.decimal128(4, 2), ["2.000", "1.505"], 1),
     ],
 )  # fmt: skip
 def test_tokens_by_value(values: list[Any], dtype: Any, tokens: list[str], left: int) -> None:
     assert diverse(pa.array(values, dtype), *tokens) == left
+
+
+@pytest.mark.parametrize("width", [32, 64])
+def test_short_decimals(width: int) -> None:
+    kind = {32: pa.decimal32, 64: pa.decimal64}[width](5, 2)
+    column = pa.array([Decimal("1.50"), None, Decimal("-2.00"), Decimal("1.50")], kind)
+    assert number_keys(pa.chunked_array([column])).of_row.tolist() == [2, 0, 1, 2]
+
+
+def test_types_that_have_no_numbers() -> None:
+    inner = pa.map_(pa.string(), pa.int8())
+    assert can_number(pa.map_(pa.string(), inner), maps=True)
+    assert not can_number(pa.list_(inner), maps=False)
+    assert number_protected(pa.chunked_array([[b"a", None, b""]]), ["a"]).of_row.tolist() == [
+        2,
+        0,
+        1,
+    ]
+    with pytest.raises(TypeError, match="duration"):
+        number_protected(pa.chunked_array([pa.array([1], pa.duration("s"))]), [])
+
+
+def test_lists_within_values_keep_their_order() -> None:
+    inside = pa.array([{"x": [1, 2]}, {"x": [2, 1]}, {"x": [1, 2]}])
+    assert number_keys(pa.chunked_array([inside]), is_set=True).of_row.tolist() == [1, 2, 1]
 
 
 def test_numbers_are_in_the_order_of_values() -> None:
@@ -421,6 +460,14 @@ def test_combinations_of_many_columns() -> None:
     assert (both.size, set(both.of_row)) == (500, set(range(500)))
     assert (both.of_row[:500] == both.of_row[500:]).all()
     assert combine([], 3).of_row.tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize("sizes", [(2**31, 2**31, 2**31), (2**40, 2**31)])
+def test_combinations_of_wide_columns(sizes: tuple[int, ...]) -> None:
+    """The rows differ in the first column alone, by what 64 bits would lose."""
+    rows = [np.array([0, sizes[0] // 2**7]), *[np.zeros(2, np.int64)] * (len(sizes) - 1)]
+    parts = [RowNumbers(its, size) for its, size in zip(rows, sizes, strict=True)]
+    assert combine(parts, 2).of_row.tolist() == [0, 1]
 
 
 # The rest of the report.
@@ -505,6 +552,29 @@ def test_lone_rows_of_shares() -> None:
     assert audit({"q": q}, K2, shares={"q": 100}).lone == {"q": 3}
     parts = {"q": q, "a": [0, 0, 1, 1, 1, 1, 1]}
     assert audit(parts, K2, shares={"q": None}, apart="a", only=(0,)).lone == {"q": 2}
+
+
+@pytest.mark.parametrize("steps", [4, 10, 20, 100])
+def test_lone_rows_of_rounded_shares(steps: int) -> None:
+    """Against all counts that a rounded share leaves open."""
+    kind = pa.list_(pa.struct([("node", pa.int32()), ("share", pa.float64())]))
+    for n in range(1, 60):
+        taken = [round(count / n * steps) for count in range(1, n + 1)]
+        shares = pa.array([[(i, each / steps) for i, each in enumerate(taken)]] * n, kind)
+        step = Fraction(1, steps)
+        left_open = [
+            [m for m in range(1, n + 1) if abs(Fraction(m, n) - each * step) < step]
+            for each in taken
+        ]
+        found = audit({"q": shares}, K2, shares={"q": steps}).lone
+        assert found == {"q": left_open.count([1])}, n
+
+
+def test_batches_are_counted_apart() -> None:
+    columns = {"q": [1, 1, 1, 1], "a": [0, 0, 0, 1]}
+    assert value(columns, K2) == 4
+    assert value(columns, K2, apart="a") == 1
+    assert value(columns, K2, apart="a", only=(0,)) == 3
 
 
 def test_a_table_without_rows_or_quasi_identifiers() -> None:
