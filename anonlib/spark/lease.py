@@ -19,7 +19,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from math import ceil, inf
 from pathlib import Path, PurePosixPath
-from typing import Any, TextIO
+from typing import Any, Literal, TextIO
 from uuid import uuid4
 
 from pyspark.sql import SparkSession
@@ -63,6 +63,11 @@ FILES = "added.json"
 
 #: Files that Delta renames to commits. A killed run leaves them.
 _TEMPORARY = re.compile(r"\.\d{20}\.json\.[0-9a-f-]{36}\.tmp(\.crc)?|\.\.\d{20}\..*\.crc")
+
+#: What a lease tells of its run: that it is alive; that it seems so, by its last beat; that its
+#: commit may still arrive, though it has ended or does not answer; that its time is over, but its
+#: clock may be behind, so that it must be watched; that it is dead.
+State = Literal["alive", "seems alive", "may arrive", "overdue", "dead"]
 
 _FREE = json.dumps({"free": True})
 
@@ -380,31 +385,35 @@ class Lease:
     def _require_dead(self, holder: dict[str, Any] | None) -> None:
         if holder is None or holder.get("free"):
             return
-        has_it = _has_it(holder)
+        now, has_it = time.time(), _has_it(holder)
         patience = self._patience(holder, gone=has_it is False)
-        left = patience - _silent(holder) if patience else 0.0
-        if has_it is None and left <= 0:  # its clock may be behind, so watch whether it beats
-            has_it = wait_for(
-                f"a sign of life of {_who(holder)}",
-                lambda: _renewed(self._read(self._last()), holder),
-                most=LOOK_SECONDS,
-                every=1.0,
-            )
-        silent = has_it is False or holder.get("doubtful") or _silent(holder) > _most_silent(holder)
-        minutes = ceil((max(left, 0.0) + _ahead(holder)) / 60)
-        out = f"if its machine is dead for certain, remove {self.work}/lease-{self._last()}.json"
-        if has_it:
+        state = _judge(holder, now, patience, has_it)
+        if state == "overdue":
+            state = "alive" if self._sees_beat(holder) else "dead"
+        if state == "dead":
+            return
+        if state == "alive":
             raise BusyError(f"{_who(holder)} is writing this target; wait for it to end")
-        if left > 0 and not silent:
+        minutes = ceil((patience - _silent(holder, now) + _ahead(holder, now)) / 60)
+        out = f"if its machine is dead for certain, remove {self.work}/lease-{self._last()}.json"
+        if state == "seems alive":
             raise BusyError(
                 f"{_who(holder)} is writing this target; wait for it to end: without a sign of "
                 f"life it counts as dead in {minutes} minutes; {out}"
             )
-        if left > 0:
-            raise BusyError(
-                f"{_who(holder)} ended during a commit, or does not answer: its commit may "
-                f"still arrive; run again in {minutes} minutes; {out}"
-            )
+        raise BusyError(
+            f"{_who(holder)} ended during a commit, or does not answer: its commit may "
+            f"still arrive; run again in {minutes} minutes; {out}"
+        )
+
+    def _sees_beat(self, holder: dict[str, Any]) -> bool:
+        """Whether a run beats while it is watched."""
+        return wait_for(
+            f"a sign of life of {_who(holder)}",
+            lambda: _renewed(self._read(self._last()), holder),
+            most=LOOK_SECONDS,
+            every=1.0,
+        )
 
     def _patience(self, holder: dict[str, Any], *, gone: bool) -> float:
         """Seconds without a beat after which a run counts as dead.
@@ -493,6 +502,24 @@ def _has_it(holder: dict[str, Any]) -> bool | None:
     return found
 
 
+def _judge(holder: dict[str, Any], now: float, patience: float, has_it: bool | None) -> State:
+    """The state of a run by its lease.
+
+    Args:
+        holder: The lease.
+        now: The time.
+        patience: Seconds without a beat after which it counts as dead.
+        has_it: As `_has_it` says.
+    """
+    if has_it:
+        return "alive"
+    silent = _silent(holder, now)
+    if silent >= patience:
+        return "overdue" if has_it is None else "dead"
+    ended = has_it is False or holder.get("doubtful") or silent > _most_silent(holder)
+    return "may arrive" if ended else "seems alive"
+
+
 def _who(holder: dict[str, Any]) -> str:
     where = f"on {holder.get('host')}, process {holder.get('pid')}"
     return f"another run ({holder.get('run_id')}, {where})"
@@ -509,7 +536,7 @@ def _most_silent(holder: dict[str, Any]) -> float:
     return MISSED_BEATS * every if isinstance(every, int | float) else 0.0
 
 
-def _silent(holder: dict[str, Any]) -> float:
+def _silent(holder: dict[str, Any], now: float) -> float:
     """Seconds since the last beat of a lease.
 
     A beat in the future means that a clock was set. It counts as long ago, except during a commit.
@@ -517,14 +544,14 @@ def _silent(holder: dict[str, Any]) -> float:
     beat = holder.get("beat")
     if not isinstance(beat, int | float):
         return inf
-    found = time.time() - beat
+    found = now - beat
     if found < -_most_silent(holder) and not holder.get("committing"):
         return inf
     return max(0.0, found)
 
 
-def _ahead(holder: dict[str, Any]) -> float:
+def _ahead(holder: dict[str, Any], now: float) -> float:
     """Seconds by which the clock of a lease is ahead of ours, at least: its silence counts after
     them."""
     beat = holder.get("beat")
-    return max(0.0, beat - time.time()) if isinstance(beat, int | float) else 0.0
+    return max(0.0, beat - now) if isinstance(beat, int | float) else 0.0

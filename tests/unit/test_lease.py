@@ -179,9 +179,31 @@ def test_a_silent_holder_is_watched(
     assert how == {"most": leases.LOOK_SECONDS, "every": 1.0}
 
 
-def test_a_beat_of_this_moment(still: None) -> None:
-    assert leases._silent(elsewhere()) == 0.0
-    assert leases._silent(elsewhere(beat=NOW - 7)) == 7.0
+def test_a_beat_of_this_moment() -> None:
+    assert leases._silent(elsewhere(), NOW) == 0.0
+    assert leases._silent(elsewhere(beat=NOW - 7), NOW) == 7.0
+
+
+@pytest.mark.parametrize(
+    ("changes", "patience", "has_it", "state"),
+    [
+        ({}, 0.0, True, "alive"),
+        ({}, 120.0, None, "seems alive"),
+        ({"doubtful": True}, 120.0, None, "may arrive"),
+        ({}, 120.0, False, "may arrive"),
+        ({"beat": NOW - 119}, 120.0, None, "seems alive"),
+        ({"beat": NOW - 120}, 120.0, None, "overdue"),
+        ({"beat": NOW - 120}, 120.0, False, "dead"),
+        ({"beat": NOW - 120}, 3600.0, None, "seems alive"),
+        ({"beat": NOW - 121}, 3600.0, None, "may arrive"),
+        ({}, 0.0, False, "dead"),
+        ({"beat": None}, 3600.0, None, "overdue"),
+    ],
+)
+def test_the_state_of_a_holder(
+    changes: dict[str, Any], patience: float, has_it: bool | None, state: str
+) -> None:
+    assert leases._judge(elsewhere(**changes), NOW, patience, has_it) == state
 
 
 def test_the_holder_is_gone(far: Any) -> None:
