@@ -1,16 +1,20 @@
 """The annexes of a certificate: the points of WP216, EMA and Health Canada, and ISO/IEC 27559, with
 what the run has for each."""
 
+from anonlib.auditing.report import THRESHOLD
 from anonlib.pages.certificate import (
     NOT_COVERED,
     CertificateLine,
     CertificateSection,
+    compare_to_threshold,
+    describe_smallest,
     is_in_memory,
     was_measured,
     was_tested,
 )
-from anonlib.pages.front import was_attacked
+from anonlib.pages.front import find_chance, list_recipients, was_attacked
 from anonlib.pages.meanings import drop_usual, find_kind, spell_plugin
+from anonlib.pages.release import describe_released
 from anonlib.pages.secrecy import find_k
 from anonlib.pages.specs import (
     ATTACKS,
@@ -19,15 +23,17 @@ from anonlib.pages.specs import (
     is_released,
     list_gates,
     list_models,
+    list_verdicts,
     read_label,
     read_persons,
     say_persons,
+    spec_of_verdict,
 )
 from anonlib.pages.words import count_classes, spell_model, spoken
 from anonlib.text import count_noun, printable
 
-#: Measures of how easily persons are found.
-FINDING = ("reidentification", "uniqueness", "population", *ATTACKS)
+#: Measures of the chance to be found, of which EMA's threshold is.
+CHANCES = ("reidentification", "population")
 
 
 def list_annexes(record: Record) -> tuple[CertificateSection, ...]:
@@ -67,6 +73,17 @@ def _policy(record: Record) -> tuple[CertificateSection, ...]:
     return (CertificateSection(title, ("rule", "state", "it says", "found", "source"), lines),)
 
 
+def _name_columns(record: Record) -> list[Record]:
+    """The models of the config, each with the column that it protects: the config may leave it out,
+    the audit names it."""
+    own = [drop_usual("privacy model", spec) for spec in list_models(record)]
+    bound = [drop_usual("privacy model", spec_of_verdict(v)) for v in list_verdicts(record)]
+    rest = [(each, {**each}) for each in bound if each not in own]
+    for _, plain in rest:
+        plain.pop("attribute", None)
+    return [next((each for each, plain in rest if plain == spec), spec) for spec in own]
+
+
 def _count_role(role: str, n: int) -> str:
     """`11 quasi-identifiers`, `2 dropped`."""
     if role == "drop":
@@ -97,7 +114,7 @@ class _Points:
         evaluation = record.get("evaluation") or {}
         self._measures = evaluation.get("measures", {})
         self._gates = [gate.text for gate in list_gates(record)]
-        self._models = [drop_usual("privacy model", spec) for spec in list_models(record)]
+        self._models = _name_columns(record)
         self._kernel = spell_plugin("kernel", read_label(record["settings"]["kernel"]))
 
     def wp216(self) -> dict[str, str]:
@@ -105,8 +122,10 @@ class _Points:
         pseudonyms = self._list_pseudonyms()
         diverse = [spell_model(spec) for spec in self._models if spec["type"] != "k_anonymity"]
         return {
-            "2.2.1 lawfulness of the process": self._say_word("purpose"),
-            "2.2.2 potential identifiability": self._say_attackers(),
+            "2.2.1 lawfulness of the process": self._say_part("purpose", "a legal basis"),
+            "2.2.2 potential identifiability": "; ".join(
+                [f"largest chance to be found: {self._say_chance()}", *self._list_attacks()]
+            ),
             "3 singling out": self._say_risk("singling_out", f"k = {find_k(self._record)}"),
             "3 linkability": self._say_risk("linkability", ""),
             "3 inference": self._say_risk("inference", "; ".join(diverse)),
@@ -123,19 +142,16 @@ class _Points:
     def ema(self) -> dict[str, str]:
         """The steps of the process of anonymisation."""
         quasi = [n for n, c in self._columns.items() if c["role"] == "quasi_identifier"]
-        by_class = f"at most 1/{self._find_smallest()} by class size"
         return {
             "1 direct identifiers": self._list_identifiers(),
             "1 quasi-identifiers": ", ".join(quasi),
-            "2 adversaries and attacks": self._say_attackers(),
+            "2 adversaries and attacks": "; ".join(self._list_attacks()) or NOT_COVERED,
             "3 data utility": self._say_utility(),
-            "4 threshold": self._record["settings"].get("policy")
-            or "; ".join(g.text for g in list_gates(self._record) if g.measure in FINDING)
-            or f"k = {find_k(self._record)}",
-            "5 actual risk": by_class if self._counts_rows() else "counted in persons by k",
+            "4 threshold": self._say_threshold(),
+            "5 actual risk": self._say_chance(),
             "6 methodology": "; ".join([self._kernel, *map(spell_model, self._models)]),
             "7 documentation": "this certificate, the report and the private record",
-            "recoding of subject numbers": self._list_pseudonyms() or NOT_COVERED,
+            "recoding of subject numbers": self._say_recoding(),
             "dates of participants": NOT_COVERED + " as such: they are columns like others",
         }
 
@@ -176,12 +192,12 @@ class _Points:
             "8.2.2 quantifying identifiability": "counted by the audit on the released rows",
             "8.2.3 adversarial testing": self._say_tests(),
             "8.3.2 reconfiguring the environment": f"access: {access}" if access else NOT_COVERED,
-            "8.3.3 transforming the data": self._kernel,
+            "8.3.3 transforming the data": self._say_transformation(),
             "8.3.4 re-evaluation": f"until {expires}" if expires else NOT_COVERED,
-            "9.2.2 roles and responsibilities": self._say_word("approver"),
+            "9.2.2 roles and responsibilities": self._words.get("approver") or NOT_COVERED,
             "9.2.3 principles, policies, procedures": self._record["settings"].get("policy")
             or NOT_COVERED,
-            "9.2.4 managing a disclosure": self._say_word("recipients"),
+            "9.2.4 managing a disclosure": self._say_part("recipients", "what binds them"),
             "9.2.5 communicating with stakeholders": NOT_COVERED,
             "9.3.2 monitoring the data environment": f"to be renewed by {expires}"
             if expires
@@ -197,9 +213,49 @@ class _Points:
         doubt = f"whether of utility or of risk is not known: {unknown}"
         return "; ".join(["information loss", *found, *([doubt] if unknown else [])])
 
-    def _say_word(self, word: str) -> str:
-        value = self._words.get(word) or NOT_COVERED
-        return value if isinstance(value, str) else "; ".join(value)
+    def _say_part(self, word: str, rest: str) -> str:
+        """What the config says of a point, which covers a part of it. rest: What it does not."""
+        said = list_recipients(self._record) if word == "recipients" else [self._words.get(word)]
+        known = "; ".join(filter(None, said))
+        return f"{word}: {known}; {rest} is {NOT_COVERED}" if known else NOT_COVERED
+
+    def _say_threshold(self) -> str:
+        """What the chance to be found must be within, and nothing else."""
+        k, policy = find_k(self._record), self._record["settings"].get("policy")
+        gates = [g.text for g in list_gates(self._record) if g.measure in CHANCES]
+        parts = [
+            f"{THRESHOLD} by EMA and Health Canada",
+            f"k = {k}, so at most 1/{k}" if k else "",
+            f"gates: {', '.join(gates)}" if gates else "",
+            f"policy {policy}" if policy else "",
+        ]
+        return "; ".join(filter(None, parts))
+
+    def _say_chance(self) -> str:
+        """The largest chance to be found, beside the threshold."""
+        found = find_chance(self._record)
+        if found is None:
+            return compare_to_threshold(None)
+        return describe_smallest(round(1 / found.value), in_persons=not self._counts_rows())
+
+    def _list_attacks(self) -> list[str]:
+        """Who may attack, as far as the config says so, and what was tried."""
+        attackers, tests = self._say_attackers(), self._say_tests()
+        known = [] if attackers == NOT_COVERED else [attackers]
+        return [*known, *([] if tests == NOT_COVERED else [f"tried: {tests}, see Risks"])]
+
+    def _say_recoding(self) -> str:
+        """What became of identifiers."""
+        own = [n for n, c in self._columns.items() if c["role"] == "identifier"]
+        removed = ", ".join(n for n in own if not is_released(self._columns[n]))
+        pseudonyms = self._list_pseudonyms()
+        parts = [f"pseudonyms: {pseudonyms}" if pseudonyms else ""]
+        return "; ".join(filter(None, [*parts, removed and f"removed: {removed}"])) or NOT_COVERED
+
+    def _say_transformation(self) -> str:
+        quasi = [c for c in self._columns.values() if c["role"] == "quasi_identifier"]
+        forms = ", ".join(dict.fromkeys(describe_released(column) for column in quasi))
+        return f"classes by {self._kernel}; quasi-identifiers are released as: {forms}"
 
     def _say_attackers(self) -> str:
         known = self._context.get("may_know")
@@ -243,9 +299,6 @@ class _Points:
     def _count_roles(self) -> dict[str, int]:
         roles = [column["role"] for column in self._columns.values()]
         return {role: roles.count(role) for role in dict.fromkeys(roles)}
-
-    def _find_smallest(self) -> int:
-        return min(int(size) for size, _ in self._record["audit"]["sizes"])
 
     def _counts_rows(self) -> bool:
         return read_persons(self._record).are_rows

@@ -24,8 +24,10 @@ from anonlib.pages.release import count_states, describe_released, find_name
 from anonlib.pages.secrecy import find_k, has_few, tells_few, withhold
 from anonlib.pages.specs import (
     ATTACKS,
+    GROUPS,
     WP216_ATTACKS,
     Record,
+    find_group,
     is_k_anonymity,
     is_of_shares,
     is_released,
@@ -44,13 +46,13 @@ NOT_COVERED = "not covered"
 _LOSSES = ("ncp", "sse", "nllm", "classification", "discernibility")
 #: Tests without a control: measures, and the figure of each that the risks show.
 TESTS = {"linkage": "record", "disclosure": "certain"}
-#: Figures of the group that fares worst, and what they are in the list of groups.
-_GROUPS = {"worst_loss": "loss", "worst_suppression": "suppressed", "worst_risk": "risk"}
 #: The outcome of a release that is a table in memory; and all that a certificate may be of.
 IN_MEMORY = "made"
 OUTCOMES = ("published", IN_MEMORY)
 #: Ends the names of figures of the rows alone that a run has added to a table.
 OF_BATCH = " of the batch"
+#: Most subjects of an attack that are all shown.
+MAX_SUBJECTS = 3
 #: Most columns on the first pages; else they have an annex of their own.
 MAX_COLUMNS = 12
 
@@ -208,8 +210,10 @@ def _columns(record: Record) -> Iterator[Row]:
         for metric, of in _losses(record, "losses_by_column").items():
             if name in of:
                 value = number(of[name])
-                told.append(f"{value} of its variance" if metric == "mse" else f"{metric} {value}")
-        loss = ", ".join(told) or "–"
+                told.append(
+                    f"{value} of its variance lost" if metric == "mse" else f"{metric} {value}"
+                )
+        loss = "; ".join(told) or "–"
         # They would tell of few suppressed rows, too.
         loss = ("withheld" if "recoder" in column else "–") if has_few(record) else loss
         yield name, spoken(column["role"]), describe_released(column), loss
@@ -242,9 +246,9 @@ def describe_verdict(verdict: Record) -> Row:
 def _attacks(record: Record) -> Iterator[Row]:
     for name in ATTACKS:
         if name in WP216_ATTACKS or was_attacked(record, name):
-            yield _attack(record, name)
+            yield from _attack(record, name)
     if control := describe_control(record):
-        yield "attacks", control
+        yield "attacks", f"{control} The excess is (attack - control) / (1 - control)."
     yield from _linkage(record)
     yield from _disclosure(record)
 
@@ -286,14 +290,21 @@ def describe_chances(
     yield _chance("mean chance", risk["marketer"], known)
 
 
+def describe_smallest(n: int, *, in_persons: bool = False) -> str:
+    """The largest chance to be found, beside the threshold. n: Persons of the smallest class."""
+    counted = ", in persons" if in_persons else ""
+    return f"at most 1/{n} by class size{counted}: {compare_to_threshold(1 / n)}"
+
+
 def _chance(name: str, value: float | None, known: str) -> Row:
     what = f"{name} to be found by class size"
     if value is None:
         return what, NOT_COVERED, "–", "–", "–"
-    return what, tell_apart(value, [THRESHOLD]), "–", known, _compare_to_threshold(value)
+    return what, tell_apart(value, [THRESHOLD]), "–", known, compare_to_threshold(value)
 
 
-def _compare_to_threshold(value: float | None) -> str:
+def compare_to_threshold(value: float | None) -> str:
+    """How a chance to be found compares with what EMA and Health Canada ask for."""
     if value is None:
         return f"not known to be within {THRESHOLD}"
     return f"{'above' if value > THRESHOLD else 'within'} {THRESHOLD}"
@@ -308,7 +319,7 @@ def _linkage(record: Record) -> Iterator[Row]:
     few = tells_few(record, f"linkage.{TESTS['linkage']}")
     share = withhold(record) if few else number(found[TESTS["linkage"]])
     guess = f"{number(found.get('record_guess'))} by guessing"
-    bounds = "; ".join(_list_bounds(record, "linkage"))
+    bounds = "; ".join(gate.text for gate in list_gates(record) if gate.measure == "linkage")
     name = "linkage: sampled rows found by the nearest released tuple"
     yield name, share, guess, "share of rows", bounds or "no gate"
 
@@ -323,11 +334,6 @@ def _disclosure(record: Record) -> Iterator[Row]:
             yield name, number(each["value"]), "–", "share of rows", "; ".join(bounds) or "no gate"
 
 
-def _list_bounds(record: Record, measure: str) -> list[str]:
-    """The gates on a measure, in words."""
-    return [gate.text for gate in list_gates(record) if gate.measure == measure]
-
-
 def was_measured(record: Record, name: str) -> bool:
     """Whether a measure has a figure with a value."""
     return bool(_list_figures(record, name))
@@ -338,26 +344,43 @@ def was_tested(record: Record, name: str) -> bool:
     return any(each["name"] == TESTS[name] for each in _list_figures(record, name))
 
 
-def _attack(record: Record, name: str) -> Row:
-    """The line of an attack: the figures of the subject whose risk may be the highest. Few attempts
-    prove little: what counts is how high the risk may be."""
+def _attack(record: Record, name: str) -> Iterator[Row]:
+    """The lines of an attack, that of the subject whose risk may be the highest in front. Few
+    attempts prove little: what counts is how high the risk may be. Of many subjects, others are
+    shown if their interval excludes 0, or is unknown; the rest are counted."""
     measured = (record.get("evaluation") or {}).get("measures", {}).get(name)
-    bounds = _list_bounds(record, name)
     by_subject: dict[str, dict[str, float | None]] = {}
     for each in (measured or {}).get("figures", ()):
         by_subject.setdefault(each["of"], {})[each["name"]] = each["value"]
     known = {of: found for of, found in by_subject.items() if found.get("risk") is not None}
     if not known:
-        return spoken(name), "not attacked", "–", NOT_COVERED, "; ".join(bounds) or "no gate"
-    of, worst = max(known.items(), key=_order_subjects)
-    tries = "" if worst.get("attempts") is None else f" of {number(worst['attempts'])} attempts"
-    interval = f"{number(worst.get('low'))} to {number(worst.get('high'))}"
+        bounds = [gate.text for gate in list_gates(record) if gate.measure == name]
+        yield spoken(name), "not attacked", "–", NOT_COVERED, "; ".join(bounds) or "no gate"
+    ranked = sorted(known.items(), key=_order_subjects, reverse=True)
+    if len(ranked) > MAX_SUBJECTS:
+        ranked = [*ranked[:1], *(each for each in ranked[1:] if each[1].get("low") != 0)]
+    for of, figures in ranked:
+        yield _attack_on(record, name, of, figures)
+    if n_others := len(known) - len(ranked):
+        others = count_noun(n_others, "other column")
+        yield f"{spoken(name)} of {others}", "attacked", "–", "each interval begins at 0", "–"
+
+
+def _attack_on(record: Record, name: str, of: str, figures: Mapping[str, float | None]) -> Row:
+    """The line of an attack on a subject. Only a gate on its risk takes the place of a
+    threshold."""
+    gates = [g for g in list_gates(record) if g.measure == name and g.of in (None, of)]
+    judged = any(g.most and g.figure in (f"{name}.high", f"{name}.risk") for g in gates)
+    high = figures.get("high")
+    compared = f"{'' if high is None else 'upper end '}{compare_to_threshold(high)}"
+    bounds = [*([] if gates else ["no gate"]), *(g.text for g in gates)]
+    n = figures.get("attempts")
     return (
         f"{spoken(name)}{f' of {of}' if of else ''}",
-        f"{number(worst.get('attack_rate'))}{tries}",
-        number(worst.get("control_rate")),
-        f"{number(worst['risk'])}, {interval}",
-        "; ".join(bounds) or f"no gate; {_compare_to_threshold(worst.get('high'))}",
+        f"{number(figures.get('attack_rate'))}{'' if n is None else f' ({number(n)} attempts)'}",
+        number(figures.get("control_rate")),
+        f"{number(figures['risk'])}, {number(figures.get('low'))} to {number(high)}",
+        "; ".join([*bounds, *([] if judged else [compared])]),
     )
 
 
@@ -404,29 +427,18 @@ def _withhold_gates(record: Record) -> Record:
 
 def _groups(record: Record) -> Iterator[Row]:
     """The group that fares worst, of all columns, by what it is worst in."""
-    findings = (record.get("evaluation") or {}).get("measures", {}).get("fairness") or {}
-    for name, head in _GROUPS.items():
+    for name, head in GROUPS.items():
         known = [each for each in _list_figures(record, "fairness") if each["name"] == name]
         if known:
             worst = max(known, key=lambda f: (f["value"], f["of"]))
-            group = _find_group(findings, worst["of"], head, worst["value"])
-            text = f"{number(worst['value'])}, {worst['of']}"
-            if group is not None:
-                text = f"{number(worst['value'])}, {group['group']} ({worst['of']})"
+            group = find_group(record, head, worst["of"], worst["value"])
+            named = worst["of"] if group is None else f"{group} ({worst['of']})"
+            text = f"{number(worst['value'])}, {named}"
             if not worst["value"]:
                 text = "0 in every group"
             text += "; by rows: the risk of a person may be larger" * bool(worst.get("by_rows"))
             text = withhold(record) if tells_few(record, f"fairness.{name}") else text
             yield f"worst subgroup: {spoken(name)}", text
-
-
-def _find_group(findings: Record, column: str, head: str, value: float) -> Mapping[str, Any] | None:
-    """The group of a column that has a value, by the heads of the list of groups."""
-    for series in findings.get("series", ()):
-        if series["name"] == "groups" and series["of"] == column:
-            rows = [dict(zip(series["heads"], row, strict=True)) for row in series["rows"]]
-            return next((row for row in rows if row[head] == value), None)
-    return None
 
 
 def _rest(record: Record) -> Iterator[Row]:

@@ -236,8 +236,7 @@ def describe_use(record: Record) -> Iterator[tuple[str, str]]:
     words, context = record.get("accountability", {}), record.get("context", {})
     yield "approved by", words.get("approver", "not given")
     yield "purpose", words.get("purpose", "not given")
-    recipients = [*words.get("recipients", ()), *filter(None, [context.get("recipient")])]
-    yield "recipients", "; ".join(dict.fromkeys(recipients)) or "not given"
+    yield "recipients", "; ".join(list_recipients(record)) or "not given"
     yield "access", context.get("access", "not given")
     known = ", ".join(context.get("may_know", ())) or "not given; taken to be all quasi-identifiers"
     yield "attackers may know", known
@@ -246,6 +245,13 @@ def describe_use(record: Record) -> Iterator[tuple[str, str]]:
     day = re.match(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d).*\+00:00$", time)
     yield "released", f"{day[1]} {day[2]} UTC" if day else time
     yield UNTIL, context.get("expires", "no last day is set")
+
+
+def list_recipients(record: Record) -> list[str]:
+    """Who gets a release, as far as the config says so."""
+    words, context = record.get("accountability", {}), record.get("context", {})
+    named = [*words.get("recipients", ()), *filter(None, [context.get("recipient")])]
+    return [*dict.fromkeys(named)]
 
 
 def was_attacked(record: Record, name: str) -> bool:
@@ -265,8 +271,8 @@ def describe_control(record: Record) -> str:
         return ""
     told = " or ".join(percent(share) for share in sorted(shares))
     return (
-        f"Attacks are made on a release like this one, made without {told} of the persons (the "
-        "control)."
+        f"Attacks are made on a release like this one, from which {told} of the persons were held "
+        "out; these are the control."
     )
 
 

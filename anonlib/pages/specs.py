@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from math import isfinite
+from math import inf, isfinite
 from typing import Any, TypeAlias
 
 from anonlib.auditing.report import split_label
@@ -17,6 +17,10 @@ Record: TypeAlias = Mapping[str, Any]
 WP216_ATTACKS = ("singling_out", "linkability", "inference")
 #: All attacks with a control: their figures are those of `RISK_NAMES`.
 ATTACKS = (*WP216_ATTACKS, "membership", "downcoding", "differencing", "minimality")
+#: Figures of the group that fares worst, and what they are in the list of groups.
+GROUPS = {"worst_loss": "loss", "worst_suppression": "suppressed", "worst_risk": "risk"}
+#: How far rounding may put a number in the list of groups from its figure.
+_ROUNDING = 1e-6
 #: The parts of a gate's text: its figure, whose figure it is, and its bounds.
 _GATE = re.compile(r"(\S+)(?: of (.*))? (at (?:most|least) \S+(?: and at least \S+)?)", re.S)
 #: How persons are meant, as records of earlier versions begin the text.
@@ -138,6 +142,25 @@ def find_measure(record: Record, type: str) -> Record:
     labels = (record.get("settings") or {}).get("measures") or ()
     specs = own if own is not None else [read_label(label) for label in labels]
     return next((spec for spec in specs if spec["type"] == type), {})
+
+
+def find_group(record: Record, head: str, column: str, value: float) -> str | None:
+    """The group of a column that has a value; None if the list of groups does not show it.
+
+    Args:
+        record: The record.
+        head: The head of the list of groups that the value is of.
+        column: The column.
+        value: The value, which the list has with fewer digits.
+    """
+    findings = (record.get("evaluation") or {}).get("measures", {}).get("fairness") or {}
+    found = []
+    for series in findings.get("series", ()):
+        if series["name"] == "groups" and series["of"] == column:
+            rows = [dict(zip(series["heads"], row, strict=True)) for row in series["rows"]]
+            found += [(abs(r[head] - value), r["group"]) for r in rows if r[head] is not None]
+    apart, group = min(found, key=lambda each: each[0], default=(inf, None))
+    return group if apart <= _ROUNDING else None
 
 
 def list_gates(record: Record) -> Iterator[JudgedGate]:

@@ -16,6 +16,7 @@ from anonlib.pages.certificate import (
     OF_BATCH,
     OWN_VERSION,
     describe_chances,
+    describe_smallest,
     describe_verdict,
 )
 from anonlib.pages.front import UNTIL
@@ -249,7 +250,7 @@ def _found_of_chances(
     """The lines that follow from the classes where each row is a person."""
     chances = describe_chances(smallest, n_classes, n_rows, by_batch=by_batch)
     found: dict[_Key, tuple[str, ...]] = {("risk", name): tuple(rest) for name, *rest in chances}
-    return found | {("ema", "5 actual risk"): (f"at most 1/{smallest} by class size",)}
+    return found | {("ema", "5 actual risk"): (describe_smallest(smallest),)}
 
 
 def _as_stated(verdict: Verdict, claim: Mapping[str, Any] | None) -> Verdict | None:
