@@ -2,6 +2,7 @@
 sensitive text is compared."""
 
 import json
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -183,6 +184,20 @@ def read_worse(meaning: str) -> str:
 def spell_bound(value: float) -> str:
     """A bound with all its digits: 0.20000004 is no 0.2."""
     return repr(float(value)).removesuffix(".0")
+
+
+def spell_figure(value: float | None, absent: str = "–") -> str:
+    """A figure in few digits: `2,997`, `0.05651`, `3.0e-07`.
+
+    Args:
+        value: The figure.
+        absent: What is said of none, NaN and infinity.
+    """
+    if value is None or not math.isfinite(value):
+        return absent
+    if abs(value) >= 1000 or float(value).is_integer():
+        return f"{value:,.0f}"
+    return f"{value:.4g}" if abs(value) >= 1e-4 else f"{value:.1e}"
 
 
 def tell_apart(value: float, bounds: Iterable[float]) -> str:

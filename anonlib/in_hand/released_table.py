@@ -16,7 +16,7 @@ from anonlib.config.model import Config
 from anonlib.errors import InputError, StorageError, refuse_to_write, without_cause
 from anonlib.evaluation import Evaluation
 from anonlib.local.frames import is_of_spark, list_names, to_arrow
-from anonlib.text import count_noun
+from anonlib.text import count_noun, spell_figure
 
 #: The most models, and the most notes, that the short form of a release has.
 MOST_LINES = 12
@@ -171,7 +171,7 @@ class Release:
 
     def _lines(self) -> Iterator[tuple[str, str]]:
         from anonlib.pages.meanings import explain_figure
-        from anonlib.pages.words import number
+        from anonlib.pages.words import number, show_measured
 
         lost = self.record["n_suppressed"]
         n_rows, n_classes = self.audit.n_rows, self.audit.n_classes
@@ -179,22 +179,19 @@ class Release:
         yield "rows", f"{n_rows:,} in {classes}, {lost:,} suppressed"
         verdicts = self.audit.verdicts
         for verdict in verdicts[:MOST_LINES]:
-            better = "" if verdict.exact else " or better"
-            measured = (
-                "not measured" if verdict.value is None else f"{number(verdict.value)}{better}"
-            )
+            measured = show_measured(verdict.value, exact=verdict.exact)
             holds = "holds" if verdict.holds else "fails"
             yield verdict.model, f"{holds} ({measured}, required {number(verdict.required)})"
         if len(verdicts) > MOST_LINES:
             yield "models", f"{len(verdicts) - MOST_LINES:,} more: .audit.verdicts"
         for name in ("sse", "ncp", "nllm"):
             if (loss := self.losses.get(name)) is not None:
-                yield f"loss {name}", f"{loss:.4g} ({explain_figure(f'loss.{name}')})"
+                yield f"loss {name}", f"{spell_figure(loss)} ({explain_figure(f'loss.{name}')})"
         for judged in () if self.evaluation is None else self.evaluation.gates:
             yield "gate passed", judged.text
         for name, value in self.risk.items():
             most = name == "prosecutor_max" and not self.audit.of_whole.knows_smallest
-            yield RISKS[name], f"{'at most ' if most else ''}{value:.4g}"
+            yield RISKS[name], f"{'at most ' if most else ''}{spell_figure(value)}"
         for note in self.notes[:MOST_LINES]:
             yield "note", note
         if len(self.notes) > MOST_LINES:

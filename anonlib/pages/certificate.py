@@ -37,7 +37,7 @@ from anonlib.pages.specs import (
     read_persons,
     say_persons,
 )
-from anonlib.pages.words import number, spoken
+from anonlib.pages.words import number, show_measured, spoken
 from anonlib.text import MISSING_TOKENS, count_noun, is_few, printable, tell_apart
 
 #: Said where nothing covers a point.
@@ -237,10 +237,13 @@ def _gates(record: Record) -> Iterator[Row]:
 
 def describe_verdict(verdict: Record) -> Row:
     """The line of a verdict of the audit."""
-    found = "not measured" if verdict["value"] is None else number(verdict["value"])
-    better = "" if verdict["exact"] or verdict["value"] is None else " or better"
     holds = "holds" if verdict["holds"] else "fails"
-    return verdict["model"], f"{found}{better}", number(verdict["required"]), holds
+    return (
+        verdict["model"],
+        show_measured(verdict["value"], exact=verdict["exact"]),
+        number(verdict["required"]),
+        holds,
+    )
 
 
 def _attacks(record: Record) -> Iterator[Row]:

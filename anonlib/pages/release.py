@@ -47,6 +47,7 @@ from anonlib.pages.words import (
     count_classes,
     number,
     percent,
+    show_measured,
     show_moments,
     spell_label,
     spell_model,
@@ -218,11 +219,9 @@ def _audit(record: Record) -> Record:
 
 def _verdicts(record: Record) -> Iterator[ShownVerdict]:
     for each in list_verdicts(record):
-        measured = each["value"] is not None
-        found = number(each["value"]) if measured else "not measured"
         yield ShownVerdict(
             rule=spell_model(spec_of_verdict(each)),
-            value=f"{found} or better" if measured and not each["exact"] else found,
+            value=show_measured(each["value"], exact=each["exact"]),
             bound=number(each["required"]),
             holds=None if each.get("at_release") else each["holds"],
         )

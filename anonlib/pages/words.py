@@ -7,27 +7,26 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
-from anonlib.text import count_noun, printable
+from anonlib.text import count_noun, printable, spell_figure
 
 #: Most characters of a label in a drawing.
 MAX_LABEL = 22
 
 
 def number(value: Any) -> str:
-    """A value in few digits: `2,997`, `0.05651`, `3.0e-07`. None, NaN and infinity give a dash."""
-    if value is None:
-        return "–"
+    """A value in few digits, as `spell_figure` has figures."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, str):
         return printable(value)
-    if not math.isfinite(value):
-        return "–"
-    if float(value).is_integer() and abs(value) < 1e15:
-        return f"{value:,.0f}"
-    if abs(value) >= 1000:
-        return f"{value:,.0f}"
-    return f"{value:.4g}" if abs(value) >= 1e-4 else f"{value:.1e}"
+    return spell_figure(value)
+
+
+def show_measured(value: Any, *, exact: bool) -> str:
+    """The measured figure of a verdict. exact: Whether it is no bound."""
+    if value is None:
+        return "not measured"
+    return number(value) if exact else f"{number(value)} or better"
 
 
 def name_value(value: Any) -> str:

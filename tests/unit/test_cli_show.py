@@ -101,7 +101,7 @@ class TestRelease:
         text = shown(print_release, replace(RESULT, evaluation=evaluation), "conf.yaml")
         assert re.search(r"few +x +y\s*\na +0.25\s*\nb +1,234\nz +0.5\n", text)
         assert re.search(r"many +a +b\\x1b\[31m\nn0 +0 +0\nn1 +0.125 +0.125\n", text)
-        assert re.search(r"none\nw +-\n", text)
+        assert re.search(r"none\nw +–\n", text)
         assert text.count("none.w: too few rows") == 1
         assert "failed  few.z at most 0.4: 0.5" in text
         trial = replace(RESULT, evaluation=evaluation, outcome="evaluated", table_version=-1)

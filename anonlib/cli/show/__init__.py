@@ -21,7 +21,7 @@ from anonlib.config.listing import Parameter, PluginInfo
 from anonlib.loss import Metric
 from anonlib.run.dictionary import dictionary_path
 from anonlib.run.result import CheckResult, ReleaseResult
-from anonlib.text import drop_file_scheme, printable
+from anonlib.text import drop_file_scheme, printable, spell_figure
 
 if TYPE_CHECKING:
     from anonlib.auditing import AuditReport, Verdict
@@ -356,8 +356,7 @@ def _worst(verdicts: "Iterable[Verdict]") -> Table:
 def _losses(losses: dict[str, float | None]) -> Table:
     table = new_table("information loss", NumberHead("value"))
     for name, value in losses.items():
-        text = "not computable" if value is None else f"{value:.4g}"
-        table.add_row(Text(printable(name)), Text(text))
+        table.add_row(Text(printable(name)), Text(spell_figure(value, "not computable")))
     return table
 
 

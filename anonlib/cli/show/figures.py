@@ -10,7 +10,7 @@ from rich.text import Text
 from anonlib.cli.show.parts import NumberHead, new_table, pairs
 from anonlib.evaluation import Evaluation
 from anonlib.measure import Figure
-from anonlib.text import printable
+from anonlib.text import printable, spell_figure
 
 #: Most columns of figures side by side.
 ACROSS = 4
@@ -31,7 +31,7 @@ def print_figures(evaluation: Evaluation, to: Console) -> None:
             to.print()
             to.print(Text(title, style="bold"))
         if of_table:
-            to.print(pairs((figure.name, _value(figure)) for figure in of_table))
+            to.print(pairs((figure.name, spell_figure(figure.value)) for figure in of_table))
     if evaluation.gates:
         to.print()
         to.print(Text("gates", style="bold"))
@@ -60,7 +60,7 @@ def _side_by_side(title: str, figures: Sequence[Figure]) -> Table:
     """
     names = list(dict.fromkeys(figure.name for figure in figures))
     parts = list(dict.fromkeys(figure.of for figure in figures))
-    known = {(figure.name, figure.of): _value(figure) for figure in figures}
+    known = {(figure.name, figure.of): spell_figure(figure.value) for figure in figures}
     if len(names) <= ACROSS:
         table = new_table(title, *[NumberHead(printable(name)) for name in names])
         rows = [(part, [known.get((name, part), "") for name in names]) for part in parts]
@@ -69,18 +69,12 @@ def _side_by_side(title: str, figures: Sequence[Figure]) -> Table:
         rows = [(name, [known.get((name, part), "") for part in parts]) for name in names]
     else:
         table = new_table(title, "of", NumberHead("value"))
-        rows = [(figure.name, [printable(figure.of), _value(figure)]) for figure in figures]
+        rows = [
+            (figure.name, [printable(figure.of), spell_figure(figure.value)]) for figure in figures
+        ]
     for head, cells in rows:
         table.add_row(Text(printable(head)), *map(Text, cells))
     return table
-
-
-def _value(figure: Figure) -> str:
-    if figure.value is None:
-        return "-"
-    if float(figure.value).is_integer() and abs(figure.value) >= 1:
-        return f"{figure.value:,.0f}"
-    return f"{figure.value:.4g}"
 
 
 def _some(names: list[str]) -> str:

@@ -10,6 +10,7 @@ from anonlib.cli.show import console, program
 from anonlib.cli.show.parts import NumberHead, bullets, new_table, places
 from anonlib.config.model import Config
 from anonlib.privacy.k_anonymity import KAnonymity
+from anonlib.text import spell_figure
 
 if TYPE_CHECKING:
     from anonlib.in_hand.suggestion import Suggestion
@@ -41,8 +42,7 @@ def print_suggestion(
         NumberHead("seconds"),
     )
     for each in suggestion.attempts:
-        loss = "failed" if each.loss is None else f"{each.loss:.4g}"
-        chance = "" if each.chance is None else f"{each.chance:.4g}"
+        loss, chance = spell_figure(each.loss, "failed"), spell_figure(each.chance, "")
         table.add_row(each.kernel, str(each.k), loss, chance, f"{each.seconds:.1f}")
     to.print(table)
     for choice in suggestion.choices:
