@@ -4,6 +4,7 @@ sensitive text is compared."""
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 from unicodedata import category, normalize
@@ -152,6 +153,13 @@ def is_few(n: int, k: int) -> bool:
 def join_names(names: Iterable[str]) -> str:
     """Names of columns in a line, blank ones in quotes."""
     return ", ".join(name if name.strip() else repr(name) for name in names)
+
+
+def find_alike(names: Iterable[str]) -> frozenset[str]:
+    """The names that another one differs from in case only, as Spark and Delta compare them: they
+    tell `straße` from `strasse`."""
+    counts = Counter(map(str.lower, names := [*names]))
+    return frozenset(name for name in names if counts[name.lower()] > 1)
 
 
 def count_noun(n: int, one: str, many: str = "") -> str:

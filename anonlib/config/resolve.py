@@ -1,7 +1,6 @@
 """Matches the columns of a config with the columns of its source. Reports all problems at once."""
 
 import re
-from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
@@ -32,7 +31,7 @@ from anonlib.table.schema import (
     is_storable,
     target_scale,
 )
-from anonlib.text import fold_text
+from anonlib.text import find_alike, fold_text
 
 #: The columns by which a feed of a Delta table's changes is known.
 _FEED = {"_change_type", "_commit_version", "_commit_timestamp"}
@@ -196,10 +195,10 @@ def _check_names(
             "since they may be values: is the header complete? Then add the others to `attributes`",
         )
         names = [name for name in names if name in attributes]
-    folded = Counter(name.casefold() for name in names)
+    alike = find_alike(names)
     for name in names:
         where = f"column {name}"
-        if folded[name.casefold()] > 1:
+        if name in alike:
             yield Problem(where, "another column of the source differs in case only; rename one")
         if name.startswith(RESERVED_PREFIX):
             yield Problem(

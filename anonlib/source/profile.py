@@ -39,6 +39,7 @@ from anonlib.spark.own_files import is_pattern, spell_exactly
 from anonlib.spark.session import session
 from anonlib.spark.storage import Storage
 from anonlib.spark.translation import translate_errors
+from anonlib.text import find_alike
 
 #: The most lines by which the options of a reader are guessed.
 MOST_LINES = 100
@@ -153,10 +154,8 @@ def _require_table(source: str, kind: str | None) -> None:
 
 
 def _name_notes(names: list[str]) -> list[str]:
-    folded = [name.casefold() for name in names]
-    if len(set(folded)) == len(folded):
-        return []
-    return ["some column names differ in case only; rename them in the source"]
+    told = "some column names differ in case only; rename them in the source"
+    return [told] if find_alike(names) else []
 
 
 def _where(

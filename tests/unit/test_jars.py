@@ -58,7 +58,9 @@ def test_a_user_without_a_home(monkeypatch: pytest.MonkeyPatch, named: str | Non
     if named == "/opt/jars":
         assert jars.jar_dir() == Path(named)
         return
-    with pytest.raises(InputError, match=r"HOME is not set, .*; set ANONLIB_JARS"):
+    with pytest.raises(
+        InputError, match=r"HOME is not set, .*; set ANONLIB_JARS to the whole path"
+    ):
         jars.jar_dir()
 
 

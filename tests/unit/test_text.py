@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from anonlib.arrays import MISSING
 from anonlib.table.encoding import code_protected
-from anonlib.text import fold_text
+from anonlib.text import find_alike, fold_text
 from tests.look_alikes import DIFFERENT, SAME
 
 
@@ -25,6 +25,20 @@ def test_plain_text_takes_the_same_way(text: str) -> None:
     """The short way of plain text is only shorter."""
     plain = "".join(c for c in text if " " <= c <= "~")
     assert fold_text(plain) == fold_text(plain + "\u200b")
+
+
+@pytest.mark.parametrize(
+    ("names", "alike"),
+    [
+        (["Age", "age", "city"], {"Age", "age"}),
+        (["age", "age"], {"age"}),
+        (["stra\u00dfe", "strasse", "\u017f", "s", "\u0131", "i"], set()),
+        (["\u1e9e", "\u00df", "\u0130", "i\u0307"], {"\u1e9e", "\u00df", "\u0130", "i\u0307"}),
+    ],
+)
+def test_names_that_spark_takes_for_one(names: list[str], alike: set[str]) -> None:
+    """Seen of Spark 4.2 with Delta 4.4: these it calls ambiguous, or duplicate, and no others."""
+    assert find_alike(names) == alike
 
 
 def test_codes_of_values() -> None:

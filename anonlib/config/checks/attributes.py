@@ -11,6 +11,7 @@ from anonlib.kernels import Kernel
 from anonlib.privacy import PrivacyModel
 from anonlib.table.layouts import NUMBERS, is_date_pattern
 from anonlib.table.schema import Role, Scale
+from anonlib.text import find_alike
 
 #: Roles of columns that are not released.
 HIDDEN = (Role.DROP, Role.IDENTIFIER)
@@ -20,10 +21,10 @@ def check_names(names: Collection[str]) -> Iterator[Problem]:
     """Checks the names of the columns."""
     if not names:
         yield Problem("attributes", "give every column of the source a role")
-    folded = Counter(name.casefold() for name in names)
+    alike = find_alike(names)
     for name in names:
         where = f"attributes.{name}"
-        if folded[name.casefold()] > 1:
+        if name in alike:
             yield Problem(where, "another column differs from this one in case only; rename one")
         if name.startswith(RESERVED_PREFIX):
             yield Problem(
