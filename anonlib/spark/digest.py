@@ -1,12 +1,10 @@
 """Digests of tables in Spark; `anonlib.table.table_digest` has the same of tables in memory."""
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
-from pyspark.sql.types import StructField
 
 from anonlib.spark.translation import translate_errors
 from anonlib.spark.values import hashable
@@ -25,15 +23,10 @@ def with_halves(frame: DataFrame, names: Sequence[str]) -> DataFrame:
     """Adds LOW and HIGH, the halves of a 128-bit hash of some columns: two independent hashes of 64
     bits. Text is hashed by its bytes, whatever its collation."""
     fields = frame.select(*names).schema.fields
-    nulls, values = [F.col(field.name).isNull() for field in fields], [*map(_binary, fields)]
+    nulls = [F.col(field.name).isNull() for field in fields]
+    values = [hashable(field, collated=False) for field in fields]
     low, high = F.xxhash64(*nulls, *values), F.xxhash64(F.lit(1), *nulls, *values)
     return frame.select("*", low.alias(LOW), high.alias(HIGH))
-
-
-def _binary(field: StructField) -> Column:
-    type, column = field.dataType.simpleString(), hashable(field)
-    plain = re.sub(r" collate \w+", "", type)
-    return column if plain == type or "map<" in type else column.cast(plain)
 
 
 def sums(condition: Column | None = None) -> list[Column]:

@@ -1,6 +1,7 @@
 """Spark expressions for several modules: values in the form that scans and plans compare, Arrow
 types on every version of Spark, and the hash of a row."""
 
+import re
 from collections.abc import Mapping, Sequence
 from inspect import signature
 from typing import Any
@@ -10,7 +11,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema, from_arrow_type, to_arrow_schema
-from pyspark.sql.types import DataType, StructField, StructType
+from pyspark.sql.types import ArrayType, DataType, StructField, StructType
 
 from anonlib.auditing.canonical import fold_value, present
 from anonlib.table.schema import Field
@@ -95,12 +96,39 @@ def row_hash(frame: DataFrame) -> Column:
     return F.xxhash64(*nulls, *[hashable(f) for f in frame.schema.fields])
 
 
-def hashable(field: StructField) -> Column:
-    """A column as Spark can hash it: maps and variants as JSON."""
-    if not _has_map(field):
-        return F.col(field.name)
-    return F.to_json(F.struct(F.col(field.name).alias("value")))
+def hashable(field: StructField, *, collated: bool = True) -> Column:
+    """A column as Spark can hash it so that different values differ: maps and variants as JSON,
+    lists and structs with their lengths and null flags.
+
+    Args:
+        field: The column.
+        collated: Whether text is hashed by its collation, else by its bytes.
+    """
+    column, type = F.col(field.name), field.dataType.simpleString()
+    if _needs_json(field.dataType):
+        return F.to_json(F.struct(column.alias("value")))
+    plain = type if collated else re.sub(r" collate \w+", "", type)
+    return _spell(column if plain == type else column.cast(plain), field.dataType)
 
 
-def _has_map(field: StructField) -> bool:
-    return "map<" in field.dataType.simpleString() or "variant" in field.dataType.simpleString()
+def _needs_json(type: DataType) -> bool:
+    """Whether a type has maps, variants, or names that Spark can't tell apart."""
+    if isinstance(type, ArrayType):
+        return _needs_json(type.elementType)
+    if isinstance(type, StructType):
+        names = {name.casefold().upper().casefold() for name in type.names}
+        return len(names) < len(type) or any(_needs_json(field.dataType) for field in type)
+    return type.typeName() in ("map", "variant")
+
+
+def _spell(column: Column, type: DataType) -> Column:
+    """A value with what Spark's hash leaves out: it chains the elements of a list without their
+    number, and takes no notice of nulls. `hash_rows` does the same."""
+    if isinstance(type, ArrayType):
+        inner = type.elementType
+        flagged = F.transform(column, lambda each: F.struct(each.isNull(), _spell(each, inner)))
+        return F.struct(F.array_size(column), flagged)
+    if isinstance(type, StructType) and type.fields:
+        parts = [(column.getField(field.name), field.dataType) for field in type]
+        return F.struct(*[c for part, its in parts for c in (part.isNull(), _spell(part, its))])
+    return column

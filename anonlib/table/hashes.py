@@ -1,7 +1,9 @@
 """Spark's xxhash64 of rows in Arrow, without Spark: equal to its hashes bit by bit.
 
 Spark hashes a row column by column. The hash so far is the seed for the next value, and a null
-leaves it as it is. Each value is hashed by XXH64, as 4 or 8 bytes, or as the bytes of a text.
+leaves it as it is. Each value is hashed by XXH64, as 4 or 8 bytes, or as the bytes of a text. That
+would make [a, b] and [c] equal to [a] and [b, c]: so the length of a list is hashed before it, and
+whether a part is null before each part, as `anonlib.spark.values.hashable` does.
 """
 
 from collections.abc import Sequence
@@ -74,13 +76,11 @@ def hash_rows(columns: Sequence[pa.Array], seed: int = SEED) -> Ints:
     Raises:
         InputError: A column is of a type that Spark has not, or that is not hashed here.
     """
-    nulls = [column.is_null().to_numpy(zero_copy_only=False) for column in columns]
     state = np.full(len(columns[0]), seed % 2**64, np.uint64)
-    none = np.zeros(len(state), np.bool_)
     # Uncompiled, as with NUMBA_DISABLE_JIT, numpy would warn of products beyond 64 bits.
     with np.errstate(over="ignore"):
-        for null in nulls:
-            mix_words(state, null.astype(np.uint64), none, False)
+        for column in columns:
+            _mix_null(state, column)
         for column in columns:
             _mix(state, column)
     return state.view(np.int64)
@@ -112,13 +112,21 @@ def _mix(state: Words, column: pa.Array) -> None:
         column = column.cast(kind)
     if types.is_struct(kind):
         for i in range(kind.num_fields):
-            _mix(state, pc.struct_field(column, [i]))  # null where the struct is
+            part = pc.struct_field(column, [i])  # null where the struct is
+            _mix_null(state, part)
+            _mix(state, part)
         return
     if any(check(kind) for check in (types.is_list, types.is_large_list)):
         _mix_lists(state, column)
         return
     column = _simplify(column)
     _mix_plain(state, column, column.is_null().to_numpy(zero_copy_only=False))
+
+
+def _mix_null(state: Words, column: pa.Array) -> None:
+    """Takes into the rows' hashes which values are null."""
+    null = column.is_null().to_numpy(zero_copy_only=False)
+    mix_words(state, null.astype(np.uint64), np.zeros(len(state), np.bool_), False)
 
 
 def _find_plain_type(kind: pa.DataType) -> pa.DataType:
@@ -136,14 +144,19 @@ def _find_plain_type(kind: pa.DataType) -> pa.DataType:
 
 
 def _mix_lists(state: Words, column: pa.Array) -> None:
-    """Takes the elements of lists into the rows' hashes, one place after the other."""
+    """Takes the lengths of lists into the rows' hashes, then the elements, one place after the
+    other."""
     lengths = pc.fill_null(pc.list_value_length(column), 0).to_numpy().astype(np.int64)
+    null = column.is_null().to_numpy(zero_copy_only=False)
+    mix_words(state, lengths.view(np.uint64), null, False)
     elements = pc.list_flatten(column)
     start = np.cumsum(lengths) - lengths
     for place in range(int(lengths.max(initial=0))):
         rows = np.flatnonzero(lengths > place)
         some = state[rows]
-        _mix(some, elements.take(pa.array(start[rows] + place)))
+        part = elements.take(pa.array(start[rows] + place))
+        _mix_null(some, part)
+        _mix(some, part)
         state[rows] = some
 
 

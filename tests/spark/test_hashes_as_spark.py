@@ -96,6 +96,11 @@ def others(random: np.random.Generator) -> dict[str, pa.Array]:
             random,
             pa.list_(pa.struct({"node": pa.int32(), "share": pa.float64()})),
         ),
+        "deep": mixed(
+            [{"a.b": [["x"], None, []]}, {"a.b": [["x", None]]}, {"a.b": None}],
+            random,
+            pa.struct({"a.b": pa.list_(pa.list_(pa.string()))}),
+        ),
     }
 
 
@@ -134,6 +139,16 @@ def test_digest(spark: SparkSession) -> None:
     halves = [digest_in_memory(part) for part in (table[: N // 3], table[N // 3 :])]
     assert halves[0] + halves[1] == digest_in_memory(table)
     assert digest_in_memory(table[:0]) == Digest()
+
+
+def test_parts_of_nested_values_have_their_place(spark: SparkSession) -> None:
+    """Also of structs with names that Spark can't tell apart."""
+    sets = "a array<string>, b array<string>"
+    rows = [(["a", "b"], ["c"]), (["a"], ["b", "c"]), (["a"], ["b", "c", None])]
+    alike = [((None, "v"),), (("v", None),), ((None, None),), (None,)]
+    for schema, given in ((sets, rows), ("s struct<x: string, X: string>", alike)):
+        frames = [spark.createDataFrame([row], schema) for row in given]
+        assert len({digest(frame) for frame in frames}) == len(given)
 
 
 def test_seeded(spark: SparkSession) -> None:
