@@ -1,6 +1,7 @@
 """How the texts of a source become numbers, dates and times: as the config says, or as all values
 of a CSV's column can be read."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -13,9 +14,23 @@ from anonlib.auditing.canonical import BLANKS
 from anonlib.config.model import Attribute, Config
 from anonlib.config.resolve import find_ordered_columns
 from anonlib.errors import ConfigError, InputError, Problem
-from anonlib.table.layouts import NUMBERS
+from anonlib.table.layouts import NUMBERS, make_shape
 from anonlib.table.schema import Role, Scale
 from anonlib.text import TEXT_TYPES, fold_text
+
+
+_NUMBER = r"(?i)[+-]?(([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?|nan|inf(inity)?)"
+_DAY = "[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}"
+_CLOCK = r"[T ][0-9]{1,2}:[0-9]{1,2}(:[0-9]{1,2}(\.[0-9]+)?)?"
+_ZONE = "( ?(Z|[+-][0-9:]+|[A-Za-z][A-Za-z0-9/_+:-]*))?"
+#: By type: what a text must look like to be read so. For Spark `1d` is a number, `14:30` a time of
+#: today, and `2024` a day.
+_SHAPES = {
+    **dict.fromkeys(("double", "float"), _NUMBER),
+    **dict.fromkeys(("timestamp", "timestamp_ntz"), f"{_DAY}({_CLOCK}{_ZONE})?"),
+    "date": rf"{_DAY}([T ]00:00(:00(\.0+)?)?{_ZONE})?",
+}
+_DECIMAL = re.compile(r"decimal\([0-9]+, ?([0-9]+)\)")
 
 
 class Cast(NamedTuple):
@@ -126,13 +141,24 @@ def read_as(column: Column, cast: Cast | None) -> Column:
     if cast is None:
         return column
     if cast.layout is None:
-        return column.try_cast(cast.type)
+        fits = ~F.typeof(column).startswith("string") | _is_plain(column.cast("string"), cast.type)
+        return F.when(fits, column.try_cast(cast.type))
     text = F.trim(column)
     if cast.layout not in NUMBERS:
-        return F.try_to_timestamp(text, F.lit(cast.layout)).cast(cast.type)
+        moment = F.try_to_timestamp(text, F.lit(cast.layout)).cast(cast.type)
+        return F.when(text.rlike(make_shape(cast.layout)), moment)
     layout = NUMBERS[cast.layout]
     plain = F.translate(text, layout.decimal + layout.groups, ".")
-    return F.when(text.rlike(layout.shape), plain.try_cast(cast.type))
+    return F.when(text.rlike(layout.shape), read_as(plain, Cast(cast.type)))
+
+
+def _is_plain(text: Column, type: str) -> Column:
+    """Whether a text is as texts of a type are, and loses no digit: Spark rounds decimals."""
+    if (found := _DECIMAL.fullmatch(type)) is None:
+        return text.rlike(rf"^\s*{_SHAPES[type]}\s*$") if type in _SHAPES else F.lit(True)
+    same = text.try_cast(type).cast("double") == text.try_cast("double")
+    is_exact = text.rlike(rf"^\s*[+-]?[0-9]*\.?[0-9]{{0,{found[1]}}}0*\s*$")
+    return is_exact | (text.rlike("[0-9][eE]") & same)
 
 
 def is_unreadable(column: Column, cast: Cast, missing_tokens: tuple[str, ...]) -> Column:

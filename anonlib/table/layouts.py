@@ -157,6 +157,22 @@ def split_pattern(pattern: str) -> list[str]:
     return [part[0] for part in re.finditer(r"([a-zA-Z])\1*", pattern)]
 
 
+def make_shape(pattern: str) -> str:
+    """The shape of texts that have a pattern of dates. Without it Spark takes a sign before a year,
+    and years of five digits after one."""
+
+    def spell(part: re.Match[str]) -> str:
+        letter, n = part[1], len(part[0])
+        if letter is None:
+            return re.escape(part[0].strip("'"))
+        if part[0] == "MMM":
+            return r"\D+"
+        return f"[0-9]{{{1 if letter == 'S' else n},{max(n, 2)}}}"
+
+    shape = re.sub(r"'T'|([a-zA-Z])\1*|.", spell, pattern)
+    return f"^{shape}$"
+
+
 def find_doubts(texts: Iterable[str]) -> frozenset[str]:
     """The doubts of DOUBTS that all of some texts leave; none if there is no text."""
     plain = [text.strip() for text in texts]

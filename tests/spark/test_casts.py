@@ -8,12 +8,14 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 
 import anonlib
 from anonlib.errors import ConfigError
 from anonlib.local.column_facts import find_facts, make_profile
 from anonlib.progress import Progress
 from anonlib.source import open_source
+from anonlib.source.casts import Cast, is_unreadable, read_as
 from anonlib.source.profile import profile
 from tests.spark.support import people, settings
 
@@ -106,6 +108,49 @@ def test_unreadable_values_are_counted(spark: SparkSession, tmp_path: Path) -> N
     assert "column born: 2 values can't be read as date written as dd.MM.yyyy" in str(error.value)
     assert "column pay: 2 values can't be read as decimal(12,2)" in str(error.value)
     assert "31.02" not in str(error.value)
+
+
+READ: dict[Cast, tuple[list[str], list[str]]] = {
+    Cast("double"): (
+        ["1", " 1.5\t", "-.5", "007", "1e3", "NaN", "-inf"],
+        ["1d", "2F", "0x1p3", "1,5"],
+    ),
+    Cast("decimal(10,2)"): (
+        ["1.5", "1.500", "-7", ".25", "1.5e1", "2E-2"],
+        ["1.004", "1e-3", "1d"],
+    ),
+    Cast("int"): (["1", "+7"], ["1.5", "1e3"]),
+    Cast("date"): (
+        ["2024-01-05", "2024-1-5", "2024-01-05 00:00:00.0", "2024-01-05T00:00Z"],
+        ["2024", "2024-02", "2024-01-05 Mueller", "2024-01-05 14:30", "+12024-01-05", "14:30"],
+    ),
+    Cast("timestamp"): (
+        [
+            "2024-01-05",
+            "2024-01-05 14:30",
+            "2024-01-05T14:30:00.25+01:00",
+            "2024-01-05 1:30:00 UTC",
+        ],
+        ["14:30", "T14:30", "2024", "2024-02", "+12024-01-05 14:30"],
+    ),
+    Cast("date", "yyyyMMdd"): (["20240131", " 20240131 "], ["+120240131", "-20240131", "2024131"]),
+    Cast("date", "d.M.yyyy"): (["1.2.2024", "01.02.2024"], ["1.2.+12024", "1.2.24", "+1.2.2024"]),
+    Cast("date", "dd MMM yyyy"): (["01 Feb 2024"], ["01 Feb +12024"]),
+    Cast("timestamp", "yyyy-MM-dd'T'HH:mm:ss.SSS"): (["2024-01-31T14:30:01.5"], ["2024-01-31"]),
+    Cast("decimal(12,2)", "1.234,5"): (["1.100,50"], ["1.100,505"]),
+}
+
+
+def test_texts_that_spark_would_change(spark: SparkSession) -> None:
+    """It reads more than texts say: a time of today, the first of January, rounded decimals."""
+    for cast, (fine, wrong) in READ.items():
+        frame = spark.createDataFrame([(text,) for text in [*fine, *wrong]], "c0 string")
+        seen = frame.select("c0", is_unreadable(F.col("c0"), cast, ())).collect()
+        assert [text for text, unread in seen if unread] == wrong, cast
+    frame = spark.sql("SELECT 1.5d AS c0, TIMESTAMP '2024-01-05 14:30:00' AS c1")
+    assert frame.select(
+        read_as(F.col("c0"), Cast("int")), read_as(F.col("c1"), Cast("date"))
+    ).first()
 
 
 def test_types_that_a_column_cannot_have(spark: SparkSession, tmp_path: Path) -> None:
