@@ -248,6 +248,14 @@ def fold_text(text: str) -> str:
     return " ".join(folded.translate(_SIGNS).split())
 
 
+def see_text(text: str) -> str:
+    """The text as people see it, in its own case: `fold_text` but for that."""
+    if text.isascii() and text.isprintable():
+        return " ".join(text.split())
+    seen = normalize("NFKC", text.translate(_VISIBLE))
+    return " ".join(seen.translate(_SIGNS).split())
+
+
 def show(text: str) -> str:
     """The text without characters that have no picture; white space stays as it is."""
     return text.translate(_PICTURES)

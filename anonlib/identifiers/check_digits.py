@@ -11,11 +11,14 @@ from functools import partial
 from itertools import cycle
 
 #: Where a number may begin: a word with a digit, or the letter of a NIE. No letter or digit comes
-#: before it, or after it, nor one that belongs to the same code or number.
+#: before it, or after it, nor digits that belong to the same code or number, but years.
+_YEAR = r"(?:19|20)\d\d"
 _START = re.compile(
-    r"(?<![^\W_])(?<![^\W_][-.])(?<!\d,)(?:[A-Za-z]{0,15}\d|[X-Zx-z](?=[ -]\d{7}))", re.ASCII
+    rf"(?<![^\W_])(?:(?<!\d[-.])|(?<=\b{_YEAR}-))(?<!\d,)"
+    r"(?:[A-Za-z]{0,15}\d|[X-Zx-z](?=[ -]\d{7}))",
+    re.ASCII,
 )
-_END = r"(?![^\W_])(?![-.][^\W_])(?!,\d)"
+_END = rf"(?![^\W_])(?![.,]\d)(?!-(?!{_YEAR}\b)\d)"
 #: Days and months of numbers that begin with a date of birth.
 _DD, _MM = r"(?:0[1-9]|[12]\d|3[01])", r"(?:0[1-9]|1[0-2])"
 
@@ -90,14 +93,14 @@ def _is_iban(text: str) -> bool:
 
 
 _IBANS = {
-    country: _form(rf"{country}\d\d(?:[ -]?[A-Z0-9]){{{int(length) - 4}}}", _is_iban)
+    country: _form(rf"{country}\d\d(?:[ .-]?[A-Z0-9]){{{int(length) - 4}}}", _is_iban)
     for country, length in _IBAN_LENGTHS
 }
 #: ISO/IEC 7812-1: 13 to 19 digits, in groups or not, of which the first tells the industry. Numbers
 #: of companies, devices and payments have the same check digit: cards begin as those of Visa,
 #: Mastercard, Maestro, UnionPay, American Express, Diners Club and JCB do, and have their lengths.
 _CARD = _form(
-    r"[2-6](?:[ -]?\d){12,18}",
+    r"[2-6](?:[ .-]?\d){12,18}",
     passes_luhn,
     r"4(?:\d{12}|\d{15}|\d{18})|(?:5[1-5]|2[2-7])\d{14}|(?:5[06-8]|6\d)\d{14,17}"
     r"|3[47]\d{13}|(?:30[0-5]|3[689]\d)\d{11}|35(?:2[89]|[3-8]\d)\d{12}",
@@ -206,7 +209,7 @@ def _is_brazilian(digits: str) -> bool:
 #: Numbers that states give to persons, with who describes their check digits.
 _NATIONAL_NUMBERS = (
     # Poland: Ministry of Digital Affairs, gov.pl, "What is a PESEL number"
-    _form(r"\d{11}", _is_pesel, rf"\d\d[02468][1-9]{_DD}.*|\d\d[13579][0-2]{_DD}.*"),
+    _form(r"\d{6}[ -]?\d{5}", _is_pesel, rf"\d\d[02468][1-9]{_DD}.*|\d\d[13579][0-2]{_DD}.*"),
     # Germany: Federal Central Tax Office, identification number under section 139b AO
     _form(r"[1-9]\d ?\d{3} ?\d{3} ?\d{3}", _is_tax_number),
     # Belgium: National Register, royal decree of 3 April 1984 on its number

@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from decimal import Decimal
 from functools import reduce
 from hashlib import blake2b
 from ipaddress import ip_address
@@ -20,7 +21,7 @@ import pyarrow.compute as pc
 from anonlib.identifiers.addresses import find_street, is_address
 from anonlib.identifiers.check_digits import find_numbers
 from anonlib.identifiers.phones import PHONE_WORDS, find_phone
-from anonlib.text import ALL_TOKENS
+from anonlib.text import ALL_TOKENS, see_text
 
 #: The most distinct texts that are looked at in one go, and letters of each of them. Only short
 #: ones can be of a kind as a whole.
@@ -36,9 +37,29 @@ _SHAPES = {
     "UUIDs": r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}",
     "MAC addresses": r"[0-9a-fA-F]{2}(?:[:-][0-9a-fA-F]{2}){5}",
 }
-_MAIL = re.compile(r"[\w.!#$%&'*+=?^`{|}~-]{1,64}@(?:[\w-]{1,63}\.){1,8}[A-Za-z]{2,}")
+_MAIL = re.compile(
+    r"[\w.!#$%&'*+=?^`{|}~-]{1,64}@(?:[\w-]{1,63}\.){1,8}(?:xn--[\w-]+|[^\W\d_]{2,})"
+)
 _SSN = re.compile(r"(?<![\w-])\d{3}-\d\d-\d{4}(?![\w-])", re.ASCII)
 _SSN_GIVEN = re.compile(r"(?!000|666|9)\d{3}-(?!00)\d\d-(?!0000)\d{4}", re.ASCII)
+
+
+#: How spreadsheets keep a number as a text.
+_KEPT = re.compile(r"""=?"(.*)"|'(.*)""")
+#: A whole number as programs write one that was a float.
+_FLOAT = re.compile(r"\d+(?:[.,]0+|(?:\.\d+)?[eE]\+?\d{1,2})", re.ASCII)
+
+
+def _make_plain(text: str) -> str:
+    """The one form of a text that all kinds are sought in: as people see it, without what
+    spreadsheets and programs add to numbers. Letters after the first MOST_LETTERS are left out."""
+    plain = see_text(text[:MOST_LETTERS])
+    if kept := _KEPT.fullmatch(plain):
+        plain = (kept[1] or kept[2] or "").strip()
+    if _FLOAT.fullmatch(plain):
+        number = Decimal(plain.replace(",", "."))
+        return str(int(number)) if number == number.to_integral_value() else plain
+    return plain
 
 
 def _find_strict(text: str) -> Iterator[tuple[str, str, bool]]:
@@ -214,7 +235,7 @@ def count_kinds(texts: Iterable[str]) -> KindCounts:
     examples: dict[str, set[str]] = {}
     n_texts = n_direct = 0
     for text in texts:
-        plain, n_texts = text.strip()[:MOST_LETTERS], n_texts + 1
+        plain, n_texts = _make_plain(text), n_texts + 1
         if not plain or (len(plain) < _LEAST_DIGITS and plain.isdecimal()):
             continue
         kinds = [kind for kind, fits in _WHOLE.items() if len(plain) <= MOST_SHORT and fits(plain)]

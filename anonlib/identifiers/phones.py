@@ -15,8 +15,6 @@ _LABEL = re.compile(
 )
 #: What may follow it.
 _EXTENSION = re.compile(r" ?(?:ext\.?|x|dw|durchwahl) ?\d{1,5}", re.IGNORECASE)
-#: Blanks and dashes of other sorts.
-_PLAIN = str.maketrans({"\u00a0": " ", "\u202f": " ", "\u2011": "-", "\u2013": "-"})
 _MARKED = re.compile(r"\+?[\d ()/.-]+", re.ASCII)
 #: Calling codes of countries but those of North America (ITU-T E.164, list of assigned codes).
 _COUNTRY = (
@@ -78,10 +76,10 @@ class Phone(NamedTuple):
 
 
 def find_phone(text: str) -> Phone:
-    """Whether a text is a phone number, and whether something marks it."""
-    plain = text.translate(_PLAIN)
-    label = _LABEL.match(plain)
-    number = plain[label.end() :] if label else plain
+    """Whether a text is a phone number, and whether something marks it. text: As `see_text` has
+    it."""
+    label = _LABEL.match(text)
+    number = text[label.end() :] if label else text
     more = _EXTENSION.search(number)
     if more and more.end() == len(number):
         number = number[: more.start()]

@@ -18,7 +18,6 @@ from anonlib.table.layouts import NUMBERS, make_shape
 from anonlib.table.schema import Role, Scale
 from anonlib.text import TEXT_TYPES, fold_text
 
-
 _NUMBER = r"(?i)[+-]?(([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?|nan|inf(inity)?)"
 _DAY = "[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}"
 _CLOCK = r"[T ][0-9]{1,2}:[0-9]{1,2}(:[0-9]{1,2}(\.[0-9]+)?)?"

@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from anonlib.identifiers.check_digits import passes_luhn
+from anonlib.identifiers.check_digits import find_numbers, passes_luhn
 from anonlib.identifiers.direct import (
     BARE_PHONES,
     DIRECT_KINDS,
@@ -67,6 +67,60 @@ def kind_of(*texts: str) -> str | None:
 )
 def test_kinds(text: str, kind: str | None) -> None:
     assert kind_of(text) == kind
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("44051401359.0", "national numbers of persons"),
+        ("44051401359,00", "national numbers of persons"),
+        ("4.4051401359E10", "national numbers of persons"),
+        ("440514\u00a001359", "national numbers of persons"),
+        ("491511234567.0", "phone numbers by their digits alone"),
+        ("'+43 664 1234567", "phone numbers"),
+        ('="+43 664 1234567"', "phone numbers"),
+        ("\uff0b43\u2009664 1234567", "phone numbers"),
+        ("\u202a+43 664\u20121234567\u202c", "phone numbers"),
+        ("0151\u201312\u00a034\u00a0567", "phone numbers by their digits alone"),
+        ("GB82\u00a0WEST\u202f1234  5698\t7654 32", "IBANs"),
+        ("GB82.WEST.1234.5698.7654.32", "IBANs"),
+        ("3782\u00a0822463\u00a010005", "card numbers"),
+        ("078\u201105\u20131120", "social security numbers"),
+        ("anna@\u200bexam\u00adple.org", "e-mail addresses"),
+        ("anna\uff20example.org", "e-mail addresses"),
+        ("anna@\u043f\u0440\u0438\u043c\u0435\u0440.\u0440\u0444", "e-mail addresses"),
+        ("anna@example.xn--p1ai", "e-mail addresses"),
+        ("4.4051401359E1", None),
+        ("1e99", None),
+        ("'", None),
+    ],
+)
+def test_a_kind_is_told_however_it_is_written(text: str, kind: str | None) -> None:
+    """As web pages, editors, spreadsheets and programs write it."""
+    assert kind_of(text) == kind
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("PESEL 44051401359.OK", True),
+        ("Nr.44051401359", True),
+        ("PL-44051401359", True),
+        ("44051401359-PL", True),
+        ("2024-44051401359", True),
+        ("44051401359-2024", True),
+        ("SEPA-GB82WEST12345698765432", True),
+        ("44051401359.5", False),
+        ("44051401359-17", False),
+        ("17-44051401359", False),
+        ("17.44051401359", False),
+        ("12024-44051401359", False),
+        ("44051401359-20245", False),
+    ],
+)
+def test_numbers_within_texts(text: str, found: bool) -> None:
+    """Digits beside them may be of the same number; letters and years are not."""
+    assert any(passes for *_, passes in find_numbers(text)) == found
 
 
 def test_most_texts_decide() -> None:
