@@ -222,6 +222,11 @@ def _first_lines(spark: SparkSession, where: _Where) -> list[str]:
         if start.startswith(UTF_16):
             encoding = "UTF-16"
             where.options["multiLine"] = "true"
+        elif 4 * start.count(0) > len(start):
+            raise InputError(
+                f"{where.place}: seems to be UTF-16 without a mark at its beginning; convert it to "
+                "UTF-8 (`iconv -f UTF-16LE -t UTF-8 OLD > NEW`, or UTF-16BE)"
+            )
         elif not is_utf8(text):
             encoding = "windows-1252"
         if encoding is not None:

@@ -72,6 +72,12 @@ def test_init_finds_the_encoding(
     assert rows(spark, path, **found.options) == EXPECTED
 
 
+@pytest.mark.parametrize("codec", ["utf-16-le", "utf-16-be"])
+def test_utf_16_without_a_mark(spark: SparkSession, tmp_path: Path, codec: str) -> None:
+    with pytest.raises(InputError, match="seems to be UTF-16 without a mark"):
+        init(put(tmp_path / "a.csv", TEXT.encode(codec)))
+
+
 def test_tabs_of_unicode_text(spark: SparkSession, tmp_path: Path) -> None:
     """Excel's format of this name: UTF-16, tabs, quotes around cells with line breaks."""
     odd = '"Mü\n""x""";1,5;y\n'
