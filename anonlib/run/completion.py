@@ -10,7 +10,8 @@ from pyspark.sql import SparkSession
 from anonlib.config.model import Config
 from anonlib.errors import InputError
 from anonlib.run.dictionary import dictionary_path, write_dictionary
-from anonlib.run.publish import Target, manifest_path
+from anonlib.run.history import manifest_path
+from anonlib.run.publish import Target
 from anonlib.run.purge import find_owed_purge, purge
 from anonlib.spark.lease import AHEAD, Lease, work_folder
 from anonlib.spark.storage import Storage

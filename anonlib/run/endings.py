@@ -22,8 +22,9 @@ from anonlib.errors import (
 )
 from anonlib.run.backlog import Backlog, Waiting
 from anonlib.run.completion import complete_last, read_ahead, record_path
+from anonlib.run.history import manifest_path
 from anonlib.run.past import Past
-from anonlib.run.publish import Target, manifest_path
+from anonlib.run.publish import Target
 from anonlib.run.purge import register
 from anonlib.run.result import ReleaseResult
 from anonlib.source import find_files, find_version

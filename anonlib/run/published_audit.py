@@ -8,8 +8,9 @@ from typing import Any
 from anonlib.auditing import AuditReport
 from anonlib.config.summary import bare
 from anonlib.errors import InputError
+from anonlib.run.history import Commit
 from anonlib.run.promise import Promise
-from anonlib.run.publish import Commit, Target
+from anonlib.run.publish import Target
 from anonlib.spark.storage import Storage
 from anonlib.table.table_digest import Digest
 

@@ -5,8 +5,9 @@ from pyspark.sql import SparkSession
 
 from anonlib.config.model import ReleaseSection
 from anonlib.errors import AnonlibError, InputError, StorageError
+from anonlib.run.history import RETENTION, Commit, mark_purge
 from anonlib.run.old_version import list_old_log, list_unused
-from anonlib.run.publish import RETENTION, Commit, Target, mark_purge
+from anonlib.run.publish import Target
 from anonlib.spark.lease import Lease
 from anonlib.spark.session import fork_session
 from anonlib.spark.storage import Storage

@@ -18,8 +18,9 @@ from anonlib.run.account import Account, require_words, runs_path, spell_path
 from anonlib.run.backlog import Backlog
 from anonlib.run.endings import read_record
 from anonlib.run.events import Events
+from anonlib.run.history import SAVE_MODES, Commit
 from anonlib.run.ledger import Fate, open_ledger
-from anonlib.run.publish import SAVE_MODES, Commit, Target
+from anonlib.run.publish import Target
 from anonlib.spark.delta_files import forget
 from anonlib.spark.private_table import PrivateTable
 from anonlib.spark.session import session

@@ -28,11 +28,12 @@ from anonlib.run.account import Account
 from anonlib.run.audited_release import AuditedRelease
 from anonlib.run.completion import record_path, write_ahead, write_manifest
 from anonlib.run.figure_table import write_metrics
+from anonlib.run.history import manifest_path
 from anonlib.run.manifest_persons import read_persons_return
 from anonlib.run.past import Past, PriorRelease
 from anonlib.run.plan import Plan
 from anonlib.run.promise import make_promise
-from anonlib.run.publish import Target, manifest_path, reader_notes
+from anonlib.run.publish import Target, reader_notes
 from anonlib.run.purge import purge, register
 from anonlib.run.records import manifest, record
 from anonlib.run.result import Ending, ReleaseResult

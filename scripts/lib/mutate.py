@@ -55,6 +55,10 @@ TESTS: dict[str, tuple[str, str]] = {
         "unit/test_target unit/test_publication unit/test_versions",
         "test_target_changes test_publish test_kill",
     ),
+    "anonlib/run/history.py": (
+        "unit/test_target unit/test_publication unit/test_versions",
+        "test_target_changes test_publish test_kill",
+    ),
     "anonlib/spark/lease.py": (
         "unit/test_lease unit/test_begun_tables unit/test_interrupted",
         "test_kill",

@@ -13,7 +13,7 @@ import pytest
 from anonlib import cli
 from anonlib.cli.grammar import utc_time
 from anonlib.cli.show.run_list import print_person, print_runs
-from anonlib.run.publish import Commit
+from anonlib.run.history import Commit
 from anonlib.run.run_table import find_replacements, list_replaced
 
 

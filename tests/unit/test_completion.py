@@ -12,7 +12,7 @@ from anonlib.pages import output
 from anonlib.run import completion
 from anonlib.run.completion import complete_last, is_owed, write_ahead
 from anonlib.run.dictionary import dictionary_path
-from anonlib.run.publish import Commit, manifest_path
+from anonlib.run.history import Commit, manifest_path
 from anonlib.spark.lease import AHEAD, work_folder
 from tests.stores import Far
 

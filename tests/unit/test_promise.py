@@ -25,6 +25,7 @@ from anonlib.privacy.l_diversity import LDiversity
 from anonlib.privacy.p_sensitive import PSensitive
 from anonlib.privacy.shares import reference_of
 from anonlib.privacy.t_closeness import TCloseness
+from anonlib.run.history import Commit
 from anonlib.run.promise import (
     DECLARED,
     Promise,
@@ -33,7 +34,7 @@ from anonlib.run.promise import (
     make_promise,
     require_kept,
 )
-from anonlib.run.publish import Commit, Target
+from anonlib.run.publish import Target
 from anonlib.table.schema import Field, Schema
 
 MODELS: list[PrivacyModel] = [

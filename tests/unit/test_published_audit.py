@@ -12,8 +12,8 @@ from anonlib.privacy.beta_likeness import BetaLikeness
 from anonlib.privacy.k_anonymity import KAnonymity
 from anonlib.privacy.l_diversity import LDiversity
 from anonlib.privacy.t_closeness import TCloseness
+from anonlib.run.history import Commit
 from anonlib.run.promise import DECLARED, Promise
-from anonlib.run.publish import Commit
 from anonlib.run.published_audit import PublishedAudit, find_published_audit
 from anonlib.table.table_digest import Digest
 

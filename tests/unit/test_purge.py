@@ -10,7 +10,7 @@ import pytest
 from anonlib.config.model import ReleaseSection
 from anonlib.errors import InputError, StorageError
 from anonlib.run import purge as module
-from anonlib.run.publish import Commit
+from anonlib.run.history import Commit
 from anonlib.run.purge import find_owed_purge, is_registered, purge, register
 
 METADATA = "spark.databricks.delta.commitInfo.userMetadata"

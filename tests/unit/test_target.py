@@ -13,7 +13,7 @@ from pyspark.sql.types import LongType, StructField, StructType
 
 from anonlib.config.model import ReleaseSection
 from anonlib.errors import BusyError, InputError, StorageError
-from anonlib.run import publish
+from anonlib.run import history, publish
 from anonlib.run.publish import CHANGED, Target, reader_notes
 from anonlib.spark import delta_files, delta_log
 from anonlib.spark.delta_files import Transaction
@@ -43,7 +43,7 @@ class Snapshot:
         return self._version
 
     def metadata(self) -> Any:
-        contains = {publish.FORGETTING: self._forgets}.__getitem__
+        contains = {history.FORGETTING: self._forgets}.__getitem__
         return SimpleNamespace(
             configuration=lambda: SimpleNamespace(contains=contains, get=self._get)
         )
@@ -87,7 +87,7 @@ class Store(Far):
 @pytest.fixture
 def store(monkeypatch: pytest.MonkeyPatch) -> Store:
     made = Store()
-    monkeypatch.setattr(publish, "Storage", lambda spark, path: made)
+    monkeypatch.setattr(history, "Storage", lambda spark, path: made)
     monkeypatch.setattr(delta_log, "none", lambda spark: None)
     return made
 
@@ -95,7 +95,7 @@ def store(monkeypatch: pytest.MonkeyPatch) -> Store:
 @pytest.fixture
 def log(monkeypatch: pytest.MonkeyPatch) -> Log:
     made = Log(Snapshot(-1))
-    monkeypatch.setattr(publish, "delta_log", lambda spark, path: made)
+    monkeypatch.setattr(history, "delta_log", lambda spark, path: made)
     return made
 
 
@@ -231,7 +231,7 @@ def test_a_table_that_forgets_its_runs(store: Store, log: Log) -> None:
         made.runs()
 
 
-def history(*rows: tuple[int, str | None, str | None]) -> Any:
+def session(*rows: tuple[int, str | None, str | None]) -> Any:
     """A session whose SQL answers with the history of a table: the version, the metadata and the
     mode of each commit. A mode such as `to 3` is that of a RESTORE."""
     asked: list[str] = []
@@ -255,7 +255,7 @@ def history(*rows: tuple[int, str | None, str | None]) -> Any:
 def no_columns(monkeypatch: pytest.MonkeyPatch) -> None:
     same: Any = lambda column, _: column
     column = type("C", (), {"__getitem__": same, "alias": same, "eqNullSafe": same})()
-    monkeypatch.setattr(publish, "F", SimpleNamespace(col=lambda name: column))
+    monkeypatch.setattr(history, "F", SimpleNamespace(col=lambda name: column))
 
 
 def test_the_manifest(store: Store, log: Log) -> None:
@@ -356,7 +356,7 @@ def test_commits_that_change_no_row(
         read.append((root, version, names))
         return "the same rows", names
 
-    monkeypatch.setattr(publish, "digest_files", digest_files)
+    monkeypatch.setattr(history, "digest_files", digest_files)
     made = target(log, Snapshot(4))
     made.require_unchanged()
     log.snapshot = Snapshot(6)
@@ -392,7 +392,7 @@ def test_commits_that_only_say_so(
     store: Store, log: Log, monkeypatch: pytest.MonkeyPatch, found: list[Any]
 ) -> None:
     """Other rows in the new files, files that are gone, or that are not found by their names."""
-    monkeypatch.setattr(publish, "digest_files", Mock(side_effect=found))
+    monkeypatch.setattr(history, "digest_files", Mock(side_effect=found))
     made = target(log, Snapshot(4))
     log.snapshot = Snapshot(5)
     store.files[f"{ROOT}/_delta_log/{5:020}.json"] = "\n".join(map(json.dumps, LAID_OUT))

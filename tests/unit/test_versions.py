@@ -9,18 +9,17 @@ from typing import Any, cast
 import pytest
 
 from anonlib.errors import BusyError
-from anonlib.run.log_actions import find_restored, read_actions
+from anonlib.run.history import RETENTION, Commit, mark_purge
+from anonlib.run.log_actions import find_restored
 from anonlib.run.manifest_reading import (
     Publication,
     choose_manifest,
     read_manifest,
     read_publication,
 )
-from anonlib.run.publish import APP, RETENTION, Commit, Target, mark_purge
-from anonlib.spark.delta_files import find_damage
-from tests.stores import Disk
+from anonlib.run.publish import APP, Target
 from tests.unit import test_target
-from tests.unit.test_target import ROOT, Log, Snapshot, Store, history, target
+from tests.unit.test_target import ROOT, Log, Snapshot, Store, session, target
 
 store, log, no_columns = test_target.store, test_target.log, test_target.no_columns
 
@@ -33,7 +32,7 @@ def test_commits(store: Store, log: Log, no_columns: None) -> None:
     one, two = json.dumps({"run_id": "one"}), json.dumps({"run_id": "two"})
     foreign, runs = json.dumps({"run_id": "airflow-7"}), (f"{APP}one", f"{APP}two", "airflow-7")
     rows = (3, two, "Append"), (2, "no json", None), (1, "[1]", None), (0, one, None)
-    spark = history((4, foreign, None), *rows)
+    spark = session((4, foreign, None), *rows)
     made = target(log, Snapshot(3, runs), spark)
     assert made.commits() == [Commit(3, "two", "Append", two), Commit(0, "one", None, one)]
     assert [made.version_of(run) for run in ("one", "two", "three")] == [-1, 3, -1]
@@ -66,7 +65,7 @@ ONE, TWO = (json.dumps({"run_id": run_id}) for run_id in ("one", "two"))
 def test_what_a_restore_takes_back(
     store: Store, log: Log, no_columns: None, later: Any, standing: Any, taken_back: Any
 ) -> None:
-    spark = history(*later, (1, TWO, "Append"), (0, ONE, "ErrorIfExists"))
+    spark = session(*later, (1, TWO, "Append"), (0, ONE, "ErrorIfExists"))
     made = target(log, Snapshot(4, (f"{APP}one", f"{APP}two")), spark)
     assert [commit.run_id for commit in made.commits()] == standing
     found = made.taken_back("two")
@@ -92,7 +91,7 @@ def test_the_newest_manifest(
     store: Store, log: Log, no_columns: None, rows: Any, wanted: str
 ) -> None:
     store.files[f"{ROOT}/_anonlib/manifest.json"] = "beside"
-    made = target(log, Snapshot(2, (f"{APP}one", f"{APP}two")), history(*rows))
+    made = target(log, Snapshot(2, (f"{APP}one", f"{APP}two")), session(*rows))
     assert made.newest_manifest() == wanted
 
 
@@ -129,7 +128,7 @@ def test_the_version_of_a_run_with_a_purge(
     texts = {**{each: purge_text(of) for each, of in purges.items()}, **others}
     rows: list[Any] = [(each, text, None) for each, text in sorted(texts.items(), reverse=True)]
     rows += [] if written is None else [(written, MANIFEST, "Overwrite")]
-    made = target(log, Snapshot(6, (f"{APP}one",)), history(*rows))
+    made = target(log, Snapshot(6, (f"{APP}one",)), session(*rows))
     assert made.version_of("one") == version
     assert {commit.text for commit in made.commits()} == {MANIFEST}
 
@@ -140,7 +139,7 @@ def test_the_version_of_a_run_that_published(
     """The newest one that has its rows. What this driver has committed is known without the
     log."""
     text = json.dumps({"run_id": "one"})
-    spark = history((1, purge_text(0), None), (0, text, "Overwrite"))
+    spark = session((1, purge_text(0), None), (0, text, "Overwrite"))
     made = target(log, Snapshot(2, (f"{APP}one",)), spark)
     assert made.published_version("one") == 1
     assert made.published_version("two") is None
@@ -204,13 +203,13 @@ def test_the_manifest_of_an_earlier_version(store: Store, log: Log, no_columns: 
     store.files[f"{ROOT}/_anonlib/manifest.json"] = "newest"
     runs = f"{APP}one", f"{APP}two"
     rows = (5, TWO, "Append"), (2, ONE, None)
-    made = target(log, Snapshot(7, runs), history(*rows))
+    made = target(log, Snapshot(7, runs), session(*rows))
     assert [choose_manifest(made, version) for version in (7, 5, 4, 2)] == [TWO, TWO, ONE, ONE]
     assert choose_manifest(made, 1) == "{}"
     # The log does not describe a third run, which may have left it.
-    assert choose_manifest(target(log, Snapshot(7, (*runs, f"{APP}x")), history(*rows)), 1) == ""
-    assert choose_manifest(target(log, Snapshot(7, runs), history()), 1) == "newest"
-    restored = target(log, Snapshot(7, runs), history((6, None, "to 2"), *rows))
+    assert choose_manifest(target(log, Snapshot(7, (*runs, f"{APP}x")), session(*rows)), 1) == ""
+    assert choose_manifest(target(log, Snapshot(7, runs), session()), 1) == "newest"
+    restored = target(log, Snapshot(7, runs), session((6, None, "to 2"), *rows))
     assert [choose_manifest(restored, version) for version in (7, 6, 5, 4)] == [ONE, ONE, TWO, ONE]
 
 
@@ -221,23 +220,23 @@ def test_the_manifest_of_the_latest_version(store: Store, log: Log, no_columns: 
     store.files[place] = TWO
     runs = f"{APP}one", f"{APP}two"
     rows = (1, TWO, "Append"), (0, ONE, "ErrorIfExists")
-    restored = target(log, Snapshot(2, runs), history((2, None, "to 0"), *rows))
+    restored = target(log, Snapshot(2, runs), session((2, None, "to 0"), *rows))
     assert choose_manifest(restored, None) == ONE
-    assert choose_manifest(target(log, Snapshot(1, runs), history(*rows)), None) == TWO
-    assert choose_manifest(target(log, Snapshot(1, runs), history()), None) == TWO
+    assert choose_manifest(target(log, Snapshot(1, runs), session(*rows)), None) == TWO
+    assert choose_manifest(target(log, Snapshot(1, runs), session()), None) == TWO
     del store.files[place]
     # Runs published, and which of them left the rows is unknown.
-    assert choose_manifest(target(log, Snapshot(1, runs), history()), None) == ""
-    lost = history((2, None, "to"), *rows)
+    assert choose_manifest(target(log, Snapshot(1, runs), session()), None) == ""
+    lost = session((2, None, "to"), *rows)
     assert [choose_manifest(target(log, Snapshot(2, runs), lost), v) for v in (None, 2)] == ["", ""]
-    assert choose_manifest(target(log, Snapshot(1), history()), None) == "{}"
+    assert choose_manifest(target(log, Snapshot(1), session()), None) == "{}"
 
 
 def test_the_manifest_of_a_table_that_forgets_its_runs(
     store: Store, log: Log, no_columns: None
 ) -> None:
     rows = (1, TWO, "Append"), (0, ONE, "ErrorIfExists")
-    made = target(log, Snapshot(1, forgets=True), history(*rows))
+    made = target(log, Snapshot(1, forgets=True), session(*rows))
     assert [choose_manifest(made, version) for version in (None, 0)] == ["", ""]
     store.files[f"{ROOT}/_anonlib/manifest.json"] = TWO
     assert [choose_manifest(made, version) for version in (None, 0)] == [TWO, ""]
@@ -248,7 +247,7 @@ def test_a_manifest_that_is_unknown(
     store: Store, log: Log, no_columns: None, monkeypatch: pytest.MonkeyPatch, text: str
 ) -> None:
     """It is not taken for that of a table without runs, which promises nothing."""
-    spark = history()
+    spark = session()
     log.snapshot = Snapshot(1, (f"{APP}one",))
     store.files[f"{ROOT}/_anonlib/manifest.json"] = text
     assert read_manifest(spark, ROOT, None) is None
@@ -295,7 +294,7 @@ def test_what_a_restore_to_a_time_gave_back(
         store.files[f"{ROOT}/_delta_log/{version:020}.json"] = lines
     newest = first + len(commits) - 1
     made = target(
-        log, Snapshot(newest, (f"{APP}one",)), history((newest, None, "to"), (0, ONE, ""))
+        log, Snapshot(newest, (f"{APP}one",)), session((newest, None, "to"), (0, ONE, ""))
     )
     found = made.taken_back("one")
     assert (found is None) == (to >= 0)
@@ -328,7 +327,7 @@ def test_what_others_changed_after_the_newest_run(
         lines = "\n".join(map(json.dumps, actions))
         store.files[f"{ROOT}/_delta_log/{each:020}.json"] = lines
     log.snapshot = Snapshot(max(commits, default=1), (f"{APP}one", f"{APP}two"))
-    spark = history(*rows, (1, TWO, "Append"), (0, ONE, "ErrorIfExists"))
+    spark = session(*rows, (1, TWO, "Append"), (0, ONE, "ErrorIfExists"))
     found = read_publication(spark, ROOT, version)
     assert found.changed_after == after
     doubts = found.list_premises(9)
@@ -366,7 +365,7 @@ def test_rows_of_a_run_that_are_still_there(
         lines = "\n".join(map(json.dumps, actions))
         store.files[f"{ROOT}/_delta_log/{each:020}.json"] = lines
     runs = (f"{APP}one", f"{APP}two")
-    made = target(log, Snapshot(max(commits), runs), history(*rows, (0, ONE, "ErrorIfExists")))
+    made = target(log, Snapshot(max(commits), runs), session(*rows, (0, ONE, "ErrorIfExists")))
     assert (made.is_as_left(0), made.is_as_left(0, with_batches=True)) == kept
 
 
