@@ -21,7 +21,7 @@ from anonlib.privacy import PrivacyModel
 from anonlib.recode import Cells, Domain
 from anonlib.table.encoding import Encoding
 from anonlib.table.row_numbers import number_classes
-from anonlib.table.schema import Column, Role, Scale, Schema
+from anonlib.table.schema import Column, Scale, Schema
 from anonlib.worker.task import person_codes
 
 #: From the rows to release to the released columns by id.
@@ -158,11 +158,11 @@ def make_case(data: pa.Table, config: Mapping[str, Any], make: Make | None = Non
         )
         for column in rows.schema.quasi_identifiers
     }
-    scales = [a.scale for a in parsed.attributes.values() if a.role is Role.TARGET]
-    scale = scales[0] if scales else None
     make = make or by_engine(parsed)
     models = with_ids(parsed.bound_models, rows.schema)
-    return AttackedCase(rows, make, encodings, parsed.k, models, parsed.seed, target_scale=scale)
+    return AttackedCase(
+        rows, make, encodings, parsed.k, models, parsed.seed, target_scale=parsed.target_scale
+    )
 
 
 def by_engine(config: Config) -> Make:

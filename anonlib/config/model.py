@@ -623,6 +623,11 @@ class Config(Section):
         return bind_models(self.privacy.models, self.attributes)
 
     @property
+    def target_scale(self) -> Scale | None:
+        """The scale of the target, if it is given one."""
+        return next((a.scale for a in self.attributes.values() if a.role is Role.TARGET), None)
+
+    @property
     def needs_target(self) -> bool:
         """Whether the kernel or a partitioner uses the target."""
         return self.kernel.needs_target or self.partition.needs_target

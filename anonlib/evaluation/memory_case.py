@@ -1,9 +1,9 @@
 """The case of a release in memory: answers what measures ask, without Spark."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -28,7 +28,6 @@ from anonlib.measure import examples
 from anonlib.measure.alike import count_alike, count_others, read_keys
 from anonlib.measure.case import (
     Case,
-    CellSums,
     CertaintyBin,
     Comparison,
     OtherRelease,
@@ -38,7 +37,6 @@ from anonlib.measure.case import (
     Sizes,
     score_learners,
 )
-from anonlib.measure.cell_sums import split_by_cost
 from anonlib.measure.centres import count_pairs, find_centres
 from anonlib.measure.examples import LearnTarget
 from anonlib.measure.features import Features
@@ -47,51 +45,25 @@ from anonlib.measure.nearest import Attack, Links
 from anonlib.measure.regions import RegionCounts, Regions
 from anonlib.measure.scores import Scores
 from anonlib.measure.states import Count, Merge, States
-from anonlib.privacy import PrivacyModel
-from anonlib.registry import Plugin
 from anonlib.table.columns import HELD, LINK
-from anonlib.table.encoding import Encoding, to_float
-from anonlib.table.schema import Column, Scale, Schema, is_number
+from anonlib.table.encoding import to_float
+from anonlib.table.schema import Column, is_number
 from anonlib.worker.task import person_codes
 
 #: Rows to look at together.
 ROWS = 50_000
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class MemoryCase(Case):
     """One release and its source, as Arrow tables; see `Case`.
 
     Attributes:
         spec: The audit's spec of the released table.
-        shadow: Makes a release without held-out persons. Its argument is their share.
-        link_key: The key of the links between released and original rows.
-        counts: By type of measure: what workers counted in the cells.
-        fits: By type of measure: what it fitted to the whole table.
-        least_cost: The least cost of suppressed cells; None if no cell is.
     """
 
-    schema: Schema
-    source: pa.Table
-    released: pa.Table
-    n_source: int
-    n_released: int
-    k: int
-    models: tuple[PrivacyModel, ...]
-    seed: int
-    encodings: Mapping[str, Encoding]
-    measures: tuple[Plugin, ...]
-    target_scale: Scale | None
-    looked_at_target: bool
+    has_spark: ClassVar[bool] = False
     spec: AuditSpec
-    shadow: Callable[[float], pa.Table] = field(repr=False)
-    link_key: bytes = field(repr=False)
-    counts: Mapping[str, States] = field(repr=False)
-    fits: Mapping[str, Any] = field(repr=False)
-    least_cost: int | None = None
-    cache: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
-    partitioned: bool = False
-    has_spark: bool = False
 
     @cached_property
     def _classes(self) -> RowNumbers:
@@ -109,15 +81,6 @@ class MemoryCase(Case):
         if LINK not in self.released.column_names:
             return None
         return pair_rows(self.source, self.released, self.schema, self.link_key)
-
-    def cell_sums(self, type: str) -> Mapping[str, CellSums] | None:
-        states = self.counts.get(type)
-        if states is None:
-            return None
-        return {name: split_by_cost(state, self.least_cost) for name, state in states.items()}
-
-    def cell_fit(self, type: str) -> Any:
-        return self.fits.get(type)
 
     def person_rows(self) -> PersonRows:
         person = self._code_persons()
@@ -244,19 +207,15 @@ class MemoryCase(Case):
         raw = self._part(self.source.filter(pa.array(~out)), ids, size, released=False)
         return Parts(self._part(train, ids, size, released=True), raw, test, raw_test)
 
-    def attack_tables(self, holdout: float, attempts: int) -> MemoryTables:
-        key = "attack_tables", holdout, attempts
-        if key not in self.cache:
-            self.cache[key] = make_memory_tables(
-                source=self.source,
-                released=self.shadow(holdout),
-                schema=self.schema,
-                seed=self.seed,
-                holdout=holdout,
-                attempts=attempts,
-            )
-        found: MemoryTables = self.cache[key]
-        return found
+    def _make_attack_tables(self, holdout: float, attempts: int) -> MemoryTables:
+        return make_memory_tables(
+            source=self.source,
+            released=self.shadow(holdout),
+            schema=self.schema,
+            seed=self.seed,
+            holdout=holdout,
+            attempts=attempts,
+        )
 
     def learn(
         self,

@@ -1,9 +1,9 @@
 """The case of a release on Spark: answers what measures ask about a release and its source."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -40,7 +40,6 @@ from anonlib.measure.alike import count_others
 from anonlib.measure.attack_tables import AttackTables
 from anonlib.measure.case import (
     Case,
-    CellSums,
     CertaintyBin,
     Comparison,
     OtherRelease,
@@ -49,7 +48,6 @@ from anonlib.measure.case import (
     PersonRows,
     Sizes,
 )
-from anonlib.measure.cell_sums import split_by_cost
 from anonlib.measure.examples import LearnTarget
 from anonlib.measure.features import Features
 from anonlib.measure.learners import Learner
@@ -57,60 +55,34 @@ from anonlib.measure.nearest import Attack, Links
 from anonlib.measure.regions import RegionCounts, Regions
 from anonlib.measure.scores import Scores
 from anonlib.measure.states import Count, Merge, States
-from anonlib.privacy import PrivacyModel
-from anonlib.registry import Plugin
 from anonlib.source.other_table import open_other_table
 from anonlib.table.columns import HELD, LINK
-from anonlib.table.encoding import Encoding
-from anonlib.table.schema import Column, Role, Scale, Schema
+from anonlib.table.schema import Column, Schema
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class SparkCase(Case):
     """One release and its source, as DataFrames; see `Case`.
 
     Attributes:
         spec: The audit's spec of the published table.
-        shadow: Makes a release without held-out persons. Its argument is their share.
-        link_key: The key of the links between released and original rows.
-        counts: By type of measure: what workers counted in the cells; None for a published release.
-        least_cost: The least cost of suppressed cells; None if no cell is.
-        fits: By type of measure: what it fitted to the whole table.
     """
 
-    schema: Schema
+    has_spark: ClassVar[bool] = True
     source: DataFrame
     released: DataFrame
-    n_source: int
-    n_released: int
-    k: int
-    models: tuple[PrivacyModel, ...]
-    seed: int
-    encodings: Mapping[str, Encoding]
-    measures: tuple[Plugin, ...]
-    target_scale: Scale | None
-    looked_at_target: bool
-    partitioned: bool
     spec: AuditSpec
-    shadow: Callable[[float], DataFrame] = field(repr=False)
-    link_key: bytes = field(default=b"", repr=False)
-    counts: Mapping[str, States] | None = field(default=None, repr=False)
-    least_cost: int | None = None
-    fits: Mapping[str, Any] = field(default_factory=dict, repr=False)
-    cache: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
-    has_spark: bool = True
 
     @classmethod
     def of(cls, config: Config, schema: Schema, **rest: Any) -> "SparkCase":
         """The case of a release by a config. `rest` has the fields that the config lacks."""
-        scales = [a.scale for a in config.attributes.values() if a.role is Role.TARGET]
         return cls(
             schema=schema,
             k=config.k,
             models=with_ids(config.bound_models, schema),
             seed=config.seed,
             measures=() if config.evaluate is None else config.evaluate.measures,
-            target_scale=scales[0] if scales else None,
+            target_scale=config.target_scale,
             looked_at_target=config.needs_target,
             partitioned=bool(config.release.partition_by),
             spec=make_auditable_spec(config),
@@ -129,15 +101,6 @@ class SparkCase(Case):
         if LINK not in self.released.columns:
             return None
         return pair(self.source, self.released, self.schema, self.n_source, self.link_key)
-
-    def cell_sums(self, type: str) -> Mapping[str, CellSums] | None:
-        states = None if self.counts is None else self.counts.get(type)
-        if states is None:
-            return None
-        return {name: split_by_cost(state, self.least_cost) for name, state in states.items()}
-
-    def cell_fit(self, type: str) -> Any:
-        return self.fits.get(type)
 
     def person_rows(self) -> PersonRows:
         return count_person_rows(self.source, self.schema.unit)
@@ -233,20 +196,16 @@ class SparkCase(Case):
         raw = make_part(self.source.where(~out).select(*columns), *how, released=False)
         return Parts(make_part(train.select(*columns), *how, released=True), raw, test, raw_test)
 
-    def attack_tables(self, holdout: float, attempts: int) -> AttackTables:
-        key = "attack_tables", holdout, attempts
-        if key not in self.cache:
-            self.cache[key] = make_attack_tables(
-                source=self.source,
-                released=self.shadow(holdout),
-                schema=self.schema,
-                seed=self.seed,
-                holdout=holdout,
-                attempts=attempts,
-                n_source=self.n_source,
-            )
-        found: AttackTables = self.cache[key]
-        return found
+    def _make_attack_tables(self, holdout: float, attempts: int) -> AttackTables:
+        return make_attack_tables(
+            source=self.source,
+            released=self.shadow(holdout),
+            schema=self.schema,
+            seed=self.seed,
+            holdout=holdout,
+            attempts=attempts,
+            n_source=self.n_source,
+        )
 
     def learn(
         self,

@@ -18,7 +18,6 @@ from anonlib.local.rows import Rows
 from anonlib.measure import Findings
 from anonlib.measure.fidelity.overview import Overview
 from anonlib.progress import Progress
-from anonlib.table.schema import Role
 from anonlib.worker.marks import Marks
 
 
@@ -30,7 +29,6 @@ def mark_rows(rows: Rows, seed: int, marks: Marks) -> Rows:
 
 def make_case(release: MemoryRelease, rows: Rows, config: Config, link_key: bytes) -> MemoryCase:
     """A release and its source, as measures see them."""
-    scales = [a.scale for a in config.attributes.values() if a.role is Role.TARGET]
 
     @cache
     def shadow(share: float) -> pa.Table:
@@ -51,7 +49,7 @@ def make_case(release: MemoryRelease, rows: Rows, config: Config, link_key: byte
         seed=config.seed,
         encodings={encoding.id: encoding for encoding in release.encodings},
         measures=() if config.evaluate is None else config.evaluate.measures,
-        target_scale=scales[0] if scales else None,
+        target_scale=config.target_scale,
         looked_at_target=config.needs_target,
         spec=make_auditable_spec(config),
         shadow=shadow,

@@ -3,9 +3,9 @@ memory."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import ceil
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import pyarrow as pa
 
@@ -16,7 +16,7 @@ from anonlib.measure.learners import Learner
 from anonlib.measure.nearest import Attack, Links
 from anonlib.measure.regions import RegionCounts, Regions
 from anonlib.measure.scores import Scores
-from anonlib.measure.states import Count, Merge, States
+from anonlib.measure.states import Count, Merge, States, read_costs
 from anonlib.privacy import PrivacyModel
 from anonlib.registry import Plugin
 from anonlib.table.encoding import Encoding
@@ -175,6 +175,13 @@ class CellSums(NamedTuple):
     whole: Floats
 
 
+def split_by_cost(state: Floats, least: int | None) -> CellSums:
+    """The sums of a state. least: The least cost of suppressed cells; None if none are."""
+    rows = read_costs(state)
+    kept = rows if least is None else rows[rows[:, 0] < least]
+    return CellSums(kept[:, 1:].sum(axis=0), rows[:, 1:].sum(axis=0))
+
+
 class OtherRelease(NamedTuple):
     """Another release, with columns named by the ids of this one's.
 
@@ -231,6 +238,7 @@ class PersonRows(NamedTuple):
         return ceil(max(n_rows - self.of_nobody, 0) / self.most)
 
 
+@dataclass(frozen=True, kw_only=True)
 class Case(ABC):
     """One release and its source. Columns are named by id.
 
@@ -239,7 +247,6 @@ class Case(ABC):
         source: The rows to release, with the schema's types: a DataFrame, or an Arrow table. In
             quasi-identifiers, NaN is null.
         released: The released rows, as the source.
-        has_spark: Whether Spark ML is there. In memory it is not.
         n_source: Rows of the source.
         n_released: Rows of the release.
         k: The persons that every class must have; 0 without k-anonymity.
@@ -250,13 +257,19 @@ class Case(ABC):
         target_scale: The target's scale, if the config gives it one.
         looked_at_target: Whether the kernel or a partitioner saw the target.
         partitioned: Whether the table's files are laid out by columns.
+        shadow: Makes a release without held-out persons. Its argument is their share.
+        link_key: The key of the links between released and original rows.
+        counts: By type of measure: what workers counted in the cells; empty for a published
+            release.
+        fits: By type of measure: what it fitted to the whole table.
+        least_cost: The least cost of suppressed cells; None if no cell is.
         cache: Results that measures share, by keys that they choose.
+        has_spark: Whether Spark ML is there. In memory it is not.
     """
 
     schema: Schema
     source: Any
     released: Any
-    has_spark: bool
     n_source: int
     n_released: int
     k: int
@@ -266,8 +279,14 @@ class Case(ABC):
     measures: tuple[Plugin, ...]
     target_scale: Scale | None
     looked_at_target: bool
-    partitioned: bool
-    cache: dict[Any, Any]
+    partitioned: bool = False
+    shadow: Callable[[float], Any] = field(repr=False)
+    link_key: bytes = field(default=b"", repr=False)
+    counts: Mapping[str, States] = field(default_factory=dict, repr=False)
+    fits: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    least_cost: int | None = None
+    cache: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
+    has_spark: ClassVar[bool]
 
     @property
     @abstractmethod
@@ -285,14 +304,17 @@ class Case(ABC):
         """At most 10,000 original rows, and the released row of each, in the same order. Suppressed
         rows are left out. None for a published release, whose rows have no links."""
 
-    @abstractmethod
     def cell_sums(self, type: str) -> Mapping[str, CellSums] | None:
         """What workers counted in the cells for a measure of a type, by name; None after the
         commit."""
+        states = self.counts.get(type)
+        if states is None:
+            return None
+        return {name: split_by_cost(state, self.least_cost) for name, state in states.items()}
 
-    @abstractmethod
     def cell_fit(self, type: str) -> Any:
         """What such a measure fitted to the whole table; None after the commit."""
+        return self.fits.get(type)
 
     @abstractmethod
     def person_rows(self) -> PersonRows:
@@ -439,7 +461,6 @@ class Case(ABC):
             The parts. None if a published release is to be split: its rows have no link to persons.
         """
 
-    @abstractmethod
     def attack_tables(self, holdout: float, attempts: int) -> "AttackTables":
         """A release made without some persons, to attack. Cost: that release, once for each share
         held out, and a pass over the source.
@@ -448,6 +469,15 @@ class Case(ABC):
             holdout: The share of persons held out.
             attempts: The most persons of each kind to attack.
         """
+        key = "attack_tables", holdout, attempts
+        if key not in self.cache:
+            self.cache[key] = self._make_attack_tables(holdout, attempts)
+        found: AttackTables = self.cache[key]
+        return found
+
+    @abstractmethod
+    def _make_attack_tables(self, holdout: float, attempts: int) -> "AttackTables":
+        """The same, made anew."""
 
     @abstractmethod
     def learn(

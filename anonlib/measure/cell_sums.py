@@ -14,7 +14,7 @@ from anonlib.arrays import MISSING, Codes, Floats, Ints
 from anonlib.loss import ReleasedBlock
 from anonlib.loss.ncp import penalties
 from anonlib.measure import Measure
-from anonlib.measure.case import CellSums
+from anonlib.measure.states import read_costs
 from anonlib.table.encoding import Encoding
 from anonlib.table.schema import Column, Schema
 
@@ -122,19 +122,7 @@ def sum_by_cost(parts: CellParts, cost: Ints) -> Floats:
 
 def merge_costs(a: Floats, b: Floats) -> Floats:
     """The state of two tasks together."""
-    return _add_up(np.concatenate([_rows(a), _rows(b)]))
-
-
-def split_by_cost(state: Floats, least: int | None) -> CellSums:
-    """The sums of a state. least: The least cost of suppressed cells; None if none are."""
-    rows = _rows(state)
-    kept = rows if least is None else rows[rows[:, 0] < least]
-    return CellSums(kept[:, 1:].sum(axis=0), rows[:, 1:].sum(axis=0))
-
-
-def _rows(state: Floats) -> Floats:
-    """float64[x, 1 + c]. Costs, then their sums."""
-    return state[1:].reshape(-1, 1 + int(state[0]))
+    return _add_up(np.concatenate([read_costs(a), read_costs(b)]))
 
 
 def _add_up(rows: Floats) -> Floats:

@@ -13,3 +13,8 @@ States: TypeAlias = Mapping[str, Floats]
 Count: TypeAlias = Callable[[Iterable[pa.Table]], States]
 #: Merges two states of a name. It is commutative up to rounding.
 Merge: TypeAlias = Callable[[str, Floats, Floats], Floats]
+
+
+def read_costs(state: Floats) -> Floats:
+    """float64[x, 1 + c]. Costs of cells, then the sums for each, of a state that begins with c."""
+    return state[1:].reshape(-1, 1 + int(state[0]))

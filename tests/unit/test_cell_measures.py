@@ -18,8 +18,8 @@ from anonlib.errors import ConfigError
 from anonlib.loss import ReleasedBlock
 from anonlib.loss.ncp import penalties
 from anonlib.measure import Findings
-from anonlib.measure.case import CellSums, PersonRows
-from anonlib.measure.cell_sums import CellMeasure, OriginalCells, split_by_cost
+from anonlib.measure.case import CellSums, PersonRows, split_by_cost
+from anonlib.measure.cell_sums import CellMeasure, OriginalCells
 from anonlib.measure.risk.dominance import Dominance
 from anonlib.measure.risk.fairness import FEW, MANY, RISKS, ROWS, UNKNOWN, Fairness
 from anonlib.recode.centroid import Centroid

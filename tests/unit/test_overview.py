@@ -10,8 +10,7 @@ import pytest
 from anonlib.arrays import Ints, snap
 from anonlib.loss import ReleasedBlock
 from anonlib.measure import Findings
-from anonlib.measure.case import PersonRows
-from anonlib.measure.cell_sums import split_by_cost
+from anonlib.measure.case import PersonRows, split_by_cost
 from anonlib.measure.fidelity.marginals import Marginals
 from anonlib.measure.fidelity.overview import LEFT_OUT, NAMED, NOTHING, ODD, PUBLISHED, Overview
 from anonlib.pages.measures import distributions
