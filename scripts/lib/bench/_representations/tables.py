@@ -5,7 +5,6 @@ table in its place is generated, with its columns and hierarchies of the same si
 nothing about Florida.
 """
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+from kernels import DATA
 
 import anonlib
 from anonlib.arrays import Ints
@@ -24,7 +24,6 @@ from anonlib.recode import Cells, Domain
 from anonlib.recode.lca import Lca
 from anonlib.recode.proportional import Proportional
 
-DATA = Path(os.environ.get("ANONLIB_DATA", Path(__file__).parents[5] / "shared" / "data"))
 #: encoding -> the recoder of the columns that it is of, in the paper's order of colours
 REPRESENTATIONS: dict[str, Any] = {
     "proportional": Proportional(),

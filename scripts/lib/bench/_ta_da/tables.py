@@ -4,15 +4,14 @@ Source: TA_DA, section VI. All columns but the sensitive one and the label are q
 identifiers and incomplete rows are left out. Categories have codes in the order of their names.
 """
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+from kernels import DATA
 
 from anonlib.arrays import Bools, Codes, Floats, Ints, snap
 from anonlib.kernels.mondrian import Mondrian
@@ -23,8 +22,6 @@ from anonlib.privacy.k_anonymity import KAnonymity
 from anonlib.privacy.l_diversity import LDiversity
 from anonlib.table.block import Block, part
 from anonlib.table.encoding import mix
-
-DATA = Path(os.environ.get("ANONLIB_DATA", Path(__file__).parents[5] / "shared" / "data"))
 
 
 class Source(NamedTuple):
