@@ -10,7 +10,7 @@ import pytest
 
 from anonlib.errors import BusyError
 from anonlib.run.history import RETENTION, Commit, mark_purge
-from anonlib.run.log_actions import find_restored
+from anonlib.run.log_actions import find_restored, read_actions
 from anonlib.run.manifest_reading import (
     Publication,
     choose_manifest,
@@ -18,6 +18,8 @@ from anonlib.run.manifest_reading import (
     read_publication,
 )
 from anonlib.run.publish import APP, Target
+from anonlib.spark.delta_files import find_damage
+from tests.stores import Disk
 from tests.unit import test_target
 from tests.unit.test_target import ROOT, Log, Snapshot, Store, session, target
 
