@@ -12,13 +12,13 @@ from anonlib.table.schema import Scale
 
 
 class Mode(Recoder):
-    """The most frequent value (plurality rule); of equally frequent ones the smallest.
+    """The most frequent value (plurality rule); of equally frequent ones the smallest; null where
+    more rows are missing than have any one value.
 
-    Missing is a category of its own. A cell is null if more rows are missing than have any single
-    value: always if more than half are missing, but [a, b, null, null] is null too. A present value
-    wins a tie with missing. The released value is the one that the fewest rows of the cell differ
-    from. The smallest value is the first in the column's `order`, else by value (text by code
-    point).
+    Missing is a category of its own: a cell is always null if more than half are missing, but
+    [a, b, null, null] is null too. A present value wins a tie with missing. The released value is
+    the one that the fewest rows of the cell differ from. The smallest value is the first in the
+    column's `order`, else by value (text by code point).
 
     Cost O(n log n). Reference: MDAV-generic, section III.C.3.
     """

@@ -115,13 +115,15 @@ def _describe_persons(manifest: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _count_rows(manifest: Mapping[str, Any]) -> str:
-    n, left_out = f"{manifest['rows_released']:,}", _cell(manifest["rows_suppressed"])
+    n, suppressed = f"{manifest['rows_released']:,}", _cell(manifest["rows_suppressed"])
+    # What a condition of the config left out is in no manifest.
+    rest = "more\nthat the config selects were suppressed."
     if "rows_added" not in manifest:
-        return f"The table has {n} rows, and {left_out} rows of the source were left out."
+        return f"The table has {n} rows; {suppressed} {rest}"
     added = f"{manifest['rows_added']:,}"
     return (
-        f"The table has {n} rows. The last run added a batch of {added} rows to it, and left out "
-        f"{left_out} rows\nof its source. The losses are those of this batch alone."
+        f"The table has {n} rows. The last run added a batch of {added} rows to it; {suppressed} "
+        f"{rest} The losses\nare those of this batch alone."
     )
 
 

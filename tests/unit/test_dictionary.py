@@ -1,5 +1,6 @@
 """The data dictionary: it explains what the manifest has, and says nothing else."""
 
+import re
 from typing import Any
 
 from anonlib import registry
@@ -92,6 +93,13 @@ def test_groups_are_promised_only_where_they_are_listed() -> None:
     assert promise not in write_dictionary({**MANIFEST, "hierarchies": {}})
 
 
+def test_a_recoder_says_when_it_gives_null() -> None:
+    names = ("centroid", "median", "mode", "interval", "set")
+    columns = [{"name": n, "role": "quasi_identifier", "recoder": n} for n in names]
+    for row in rows(write_dictionary({**MANIFEST, "columns": columns}), "column"):
+        assert re.search("null where .* missing", row[2]), row
+
+
 def test_persons_who_may_be_in_several_batches() -> None:
     several = "Persons may be in several batches"
     assert several not in write_dictionary(MANIFEST)
@@ -162,7 +170,9 @@ def test_models_and_figures() -> None:
     assert models[1][0].startswith("of\\_another")
     losses = {row[0]: row[1] for row in rows(text, "loss")}
     assert losses == {"ncp": "0.25", "sse": "not computable", "other": "1"}
-    assert "\nThe table has 1,234 rows, and \\<5 rows of the source were left out.\n" in text
+    # A condition of the config leaves out rows, too: of the source as a whole nothing is known.
+    told = "\nThe table has 1,234 rows; \\<5 more\nthat the config selects were suppressed.\n"
+    assert told in text
 
 
 def test_a_batch() -> None:
@@ -172,8 +182,8 @@ def test_a_batch() -> None:
     added = {**MANIFEST, "rows_added": 234, "audited": "the whole table"}
     text = write_dictionary(added)
     assert alone in text
-    assert "added a batch of 234 rows to it, and left out \\<5 rows\nof its source." in text
-    assert "The losses are those of this batch alone" in text
+    assert "added a batch of 234 rows to it; \\<5 more\nthat the config selects" in text
+    assert "The losses\nare those of this batch alone" in text
     by_batch = write_dictionary({**added, "audited": "each batch when it was added"})
     assert "these hold in each batch of rows, when it was added" in by_batch
     assert alone not in by_batch
