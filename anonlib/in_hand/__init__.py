@@ -98,8 +98,8 @@ def anonymize(
 
     Columns that no argument names are not in the release. Scales are guessed, and notes say so.
     Tables in memory need no Spark. The released rows are those of a release in Spark of the same
-    rows, config and seed, in a new random order, since the order of a table can tell whose a row
-    is. Times are in microseconds and UTC, as in Spark.
+    rows, config and seed (unless blocks had to be merged), in a new random order, since the order
+    of a table can tell whose a row is. Times are in microseconds and UTC, as in Spark.
 
     Args:
         data: A pandas, polars or Arrow table, or a Spark DataFrame.
@@ -176,8 +176,8 @@ def suggest(
     quicker one, the next best takes its place. If fewer than three attempts passed, there are
     fewer, and a note says so.
 
-    Losses are of the sample. Those of the whole table are smaller. Nothing is released, so that no
-    account of runs is kept.
+    Losses are of the sample. Where that is a part of the table, those of the whole table are
+    smaller. Nothing is released, so that no account of runs is kept.
 
     Args:
         data: A pandas, polars or Arrow table, or a Spark DataFrame, whose sample is tried in

@@ -1,6 +1,7 @@
 """Attacks with controls: statistics, searches and predicates against slow oracles; risks of tables
 whose risk is known."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from decimal import Decimal
@@ -192,6 +193,17 @@ def test_rates_of_predicates_do_not_depend_on_attempts(of: str) -> None:
     assert made[2] == made[3] < 1500
     for rate in rates[:-1]:
         assert rate.value == pytest.approx(rates[-1].value, abs=rate.error + rates[-1].error)
+
+
+def test_the_note_on_predicates_says_what_attempts_are() -> None:
+    """Attacks are made although no predicate holds: they fail."""
+    found = make_case(people(), CONFIG, noisy).findings(SinglingOut(attempts=150))
+    (note,) = {each.note for each in found.figures if each.of == "univariate"}
+    assert re.fullmatch(
+        r"[\d,]+ of 3\d\d predicates hold for one released row; an attack takes 2 of them, and fails "
+        "if none does",
+        note,
+    )
 
 
 def test_a_raw_table_is_at_risk_and_larger_classes_are_less() -> None:

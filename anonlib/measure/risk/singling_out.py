@@ -20,6 +20,7 @@ from anonlib.measure.risk._predicates import Conjunction, Predicates, are_single
 from anonlib.measure.risk._regions import EVERYTHING, LineRegions, Range, Region, Sets, read_regions
 from anonlib.measure.states import States
 from anonlib.table.schema import Column
+from anonlib.text import count_noun
 
 if TYPE_CHECKING:
     from anonlib.measure.attack_tables import AttackTables
@@ -83,11 +84,18 @@ class SinglingOut(AttackMeasure):
         counts = _count_persons(tables, Predicates.of(columns, [*chain(*kept)]))
         cuts = np.cumsum([len(each) for each in kept])[:-1]
         figures: list[Figure] = []
-        for kind, n, its, *persons in zip(
-            KINDS, n_attacks, found, *(np.split(each, cuts) for each in counts[:2]), strict=True
+        for kind, n, n_built, its, *persons in zip(
+            KINDS,
+            n_attacks,
+            n_tried,
+            found,
+            *(np.split(each, cuts) for each in counts[:2]),
+            strict=True,
         ):
             attempts = _compare(n, persons[0], persons[1], *counts[2:])
-            figures += attempts.figures(kind, f"{len(its)} predicates hold for one released row")
+            note = f"{len(its)} of {count_noun(n_built, 'predicate')} hold for one released row"
+            note += f"; an attack takes {TRIES} of them, and fails if none does"
+            figures += attempts.figures(kind, note)
         return Findings(tuple(figures))
 
     def _single(

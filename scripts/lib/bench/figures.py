@@ -265,13 +265,13 @@ def draw_size(page: str) -> str:
     chain = "`kmeans`, `mdav`"
     looks = {
         (chain, "light", False): ("kmeans, mdav", BLUE, "circle"),
-        (chain, "light", True): ("the same, this version", GREEN, "down"),
+        (chain, "light", True): ("the same, a later version", GREEN, "down"),
         ("`mondrian`, `mondrian`", "light", False): ("mondrian, mondrian", ORANGE, "square"),
         (chain, "quickstart", False): ("kmeans, mdav, more roles", PURPLE, "diamond"),
     }
     points: dict[str, list[Point]] = {name: [] for name, _, _ in looks.values()}
     for row in table:
-        is_new = "this version" in row["time per row"]
+        is_new = "a later version" in row["time per row"]
         name, _, _ = looks[row["partitioner, kernel"], row["roles"], is_new]
         points[name].append(point(numbers(row["rows"])[0], row["time per row"]))
     panel = Panel(
