@@ -36,6 +36,8 @@ WARM_ROWS = 200
 N_CHOICES = 3
 #: How many times quicker an attempt is before it is called so: clocks waver.
 QUICKER = 1.1
+#: Seconds below which a time tells nothing of kernels.
+LEAST_SECONDS = 0.5
 
 
 @dataclass(frozen=True)
@@ -546,7 +548,8 @@ def _find_quickest(order: Sequence[Attempt], best: Attempt) -> Attempt | None:
     """The quickest attempt of the same k, if it is quicker than the best."""
     same = [each for each in order if each.k == best.k]
     quickest = min(same, key=lambda each: each.seconds)
-    return quickest if quickest.seconds * QUICKER < best.seconds else None
+    is_worth = best.seconds >= LEAST_SECONDS and quickest.seconds * QUICKER < best.seconds
+    return quickest if is_worth else None
 
 
 def _describe(attempt: Attempt) -> str:
@@ -569,7 +572,9 @@ def _compare(attempt: Attempt, best: Attempt) -> str:
         lost = f"loses {abs(change):.2g} % {'more' if change > 0 else 'less'}"
     risk = "risk" if attempt.chance is not None else "1 / k"
     told = (
-        _tell_ratio(best.seconds, attempt.seconds, "quicker", "slower", "as quick"),
+        f"as quick (below {LEAST_SECONDS:g} s)"
+        if max(best.seconds, attempt.seconds) < LEAST_SECONDS
+        else _tell_ratio(best.seconds, attempt.seconds, "quicker", "slower", "as quick"),
         lost,
         f"{risk} {_tell_ratio(best.risk, attempt.risk, 'smaller', 'larger', 'the same')}",
     )

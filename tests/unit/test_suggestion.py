@@ -132,6 +132,12 @@ def test_what_differs_is_not_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     ]
 
 
+def test_times_too_short_to_tell_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = choose(monkeypatch, ("mdav", 5, 0.1, 0.2, 0.4), ("mondrian", 5, 0.2, 0.2, 0.1))
+    assert [choice.name for choice in found.choices] == ["least loss", "another"]
+    assert "first: as quick (below 0.5 s), loses 2 times as much" in found.choices[1].reason
+
+
 def test_others_where_nothing_is_safer_or_quicker(monkeypatch: pytest.MonkeyPatch) -> None:
     found = choose(
         monkeypatch,
