@@ -83,7 +83,7 @@ class Overlap:
 
 @dataclass(frozen=True)
 class Repetition:
-    """An identifier that is named for persons, and whose values several rows have.
+    """An identifier that may stand for persons, and whose values several rows have.
 
     Attributes:
         column: The identifier.
@@ -279,8 +279,9 @@ def _find_repetitions(
         most = (n_kept + (0.0 if is_exact else 6 * sqrt(n_kept))) / own.share
         if most >= HARDLY_REPEATS * own.n_present:
             continue
-        if ColumnProfile(c.name, c.source_type, 0, 0).names_person:
-            yield Repetition(c.name, round(own.n_values), own.n_present, is_exact)
+        n_values = round(own.n_values)
+        if ColumnProfile(c.name, c.source_type, own.n_present, n_values).may_stand_for_persons:
+            yield Repetition(c.name, n_values, own.n_present, is_exact)
 
 
 def compare_sketches(

@@ -25,6 +25,8 @@ MIN_PERSONS = 20
 NAMED = "named like an identifier"
 #: The share of distinct values above which a column's values hardly repeat.
 NEARLY_UNIQUE = 0.9
+#: The share of distinct values from which on an identifier's values may stand for persons.
+MANY = 0.5
 
 _TIMES = ("date", "timestamp", "timestamp_ntz")
 _INTEGERS = ("tinyint", "smallint", "int", "bigint")
@@ -179,6 +181,14 @@ class ColumnProfile:
     def names_person(self) -> bool:
         """Whether each of its values stands for a person, by its name or by what its texts are."""
         return self.is_named_for_persons or _direct_kind(self) in PERSONAL_KINDS
+
+    @property
+    def may_stand_for_persons(self) -> bool:
+        """Whether the values of a column that is an identifier are taken for persons: by its name,
+        or by that of a number of nothing else, or because they are many."""
+        is_number = self.is_numbered and not _THINGS & self.words
+        is_likely = is_number or self.distinct_share >= MANY
+        return self.names_person or (is_likely and self.n_distinct >= MIN_PERSONS)
 
     @property
     def is_named_like_identifier(self) -> bool:

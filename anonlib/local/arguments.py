@@ -302,9 +302,9 @@ def _is_looked_at(role: Role, column: pa.ChunkedArray, declared: bool) -> bool:
 def _list_askable(
     released: Mapping[Role, Sequence[ColumnProfile]], identifiers: Sequence[ColumnProfile]
 ) -> list[ColumnProfile]:
-    """The columns that may stand for persons. Of identifiers that are named for them, the content
+    """The columns that may stand for persons. Of identifiers that are taken for them, the content
     gate tells."""
-    others = [p for p in identifiers if not replace(p, kind=None).names_person]
+    others = [p for p in identifiers if not replace(p, kind=None).may_stand_for_persons]
     return [*(profile for those in released.values() for profile in those), *others]
 
 

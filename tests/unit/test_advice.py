@@ -73,7 +73,7 @@ def test_a_key_of_persons_that_repeats_is_asked_about(name: str, why: str) -> No
     assert "name it in `unit`" not in "\n".join(found.notes)
 
 
-@pytest.mark.parametrize("name", ["patient_id", "Patientennummer"])
+@pytest.mark.parametrize("name", ["patient_id", "Patientennummer", "id"])
 def test_an_identifier_of_persons_that_repeats_is_told(name: str) -> None:
     """Wherever rows count as persons: by arguments, a config, a column that is checked; in notes,
     the record, the report and the certificate."""

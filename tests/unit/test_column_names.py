@@ -157,6 +157,19 @@ def test_names_of_what_stands_for_no_person(name: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("name", "n_distinct", "told"),
+    [
+        *(("id", 900, True), ("ID", 20, True), ("Kundennr", 900, True), ("person", 9_000, True)),
+        *(("patient_id", 7, True), ("surname", 900, False), ("id", 19, False)),
+        *(("ward_id", 900, False), ("station_nr", 900, False), ("x", 5_000, True)),
+    ],
+)
+def test_what_an_identifier_may_stand_for(name: str, n_distinct: int, *, told: bool) -> None:
+    """Its role says that it identifies: the name of a number is enough, or many values."""
+    assert ColumnProfile(name, "string", 10_000, n_distinct).may_stand_for_persons is told
+
+
+@pytest.mark.parametrize(
     "name", ["patient_no_show", "key_account", "household_no_children", "is_mobile", "street"]
 )
 def test_few_values_identify_nobody(name: str) -> None:
