@@ -438,6 +438,11 @@ def _hides_values(column: Column) -> bool:
     return column.role is Role.QUASI_IDENTIFIER and column.recoder.blends
 
 
+def is_key(n_values: int, n_rows: int) -> bool:
+    """Whether nearly each row has a value of its own, and they are more than by chance."""
+    return n_values > MAX_HARMLESS_VALUES and n_values >= NEARLY_ALL * n_rows
+
+
 def _key_problems(
     columns: list[Column],
     sketches: Mapping[str, Sketch],
@@ -454,7 +459,7 @@ def _key_problems(
         if n_values <= MAX_HARMLESS_VALUES or n_values < 0.9 * NEARLY_ALL * n:
             continue
         exact = counter.count_distinct(c)
-        if exact >= NEARLY_ALL * n:
+        if is_key(exact, n):
             yield Problem(
                 f"column {c.name}",
                 f"is a key: {exact} distinct values in {n} rows, published unchanged; give it "

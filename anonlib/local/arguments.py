@@ -191,6 +191,7 @@ def _rename(problems: Sequence[Problem], arguments: Arguments) -> list[Problem]:
     models = "models" in (arguments.sections.get("privacy") or {})
     # Columns that no argument names are left out.
     texts = [p.text.replace("give it `role: drop`", "leave it out") for p in problems]
+    texts = [t.replace("give it `role: identifier`", "name it in `identifiers`") for t in texts]
     if not models:
         texts = [text.replace("by a model such as l_diversity", "by `l=2`") for text in texts]
     texts = [_LISTED.sub(_spell_list, text) for text in texts]

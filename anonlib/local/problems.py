@@ -196,7 +196,8 @@ def _disclosure_problems(table: pa.Table, schema: Schema, config: Config) -> Ite
     if insensitive:
         n_rows = np.bincount(_number_rows([table.column(c.id) for c in insensitive]))
         if rare := int((n_rows < config.k).sum()):
-            yield refuse_rare(insensitive, rare, config.k)
+            n_values = [_count(_number_rows([table.column(c.id)])) for c in insensitive]
+            yield refuse_rare(insensitive, rare, config.k, n_values, table.num_rows)
 
 
 def _number_rows(columns: Sequence[pa.ChunkedArray]) -> Ints:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from anonlib.config.model import Config, PrivacySection
 from anonlib.config.resolve import with_ids
-from anonlib.content.content_rules import NEARLY_ALL
+from anonlib.content.content_rules import NEARLY_ALL, is_key
 from anonlib.errors import InputError, Problem
 from anonlib.partition.controller import Controller
 from anonlib.partition.repair import Joint
@@ -136,13 +136,26 @@ def judge_target(
         )
 
 
-def refuse_rare(columns: Sequence[Column], n_rare: int, k: int) -> Problem:
-    """Combinations of insensitive columns single out rows."""
+def refuse_rare(
+    columns: Sequence[Column], n_rare: int, k: int, n_values: Sequence[int], n_rows: int
+) -> Problem:
+    """Combinations of insensitive columns single out rows.
+
+    Args:
+        columns: The columns.
+        n_rare: The combinations of fewer than k rows.
+        k: The rows that a combination must have.
+        n_values: The distinct values of each column.
+        n_rows: All rows.
+    """
     names = ", ".join(column.name for column in columns)
+    keys = [c.name for c, n in zip(columns, n_values, strict=True) if is_key(n, n_rows)]
+    told = f"{', '.join(keys)}: nearly each row has a value of its own, as names and numbers of "
+    told += "persons have: give it `role: identifier`; "
     return Problem(
         "privacy.acknowledge_unique",
-        f"{n_rare} combinations of the insensitive columns ({names}) are rarer than "
-        f"k = {k}; give them other roles, or accept it: `acknowledge_unique: [{names}]`",
+        f"{told if keys else ''}{n_rare} combinations of the insensitive columns ({names}) are "
+        f"rarer than k = {k}; give them other roles, or accept it: `acknowledge_unique: [{names}]`",
     )
 
 

@@ -22,6 +22,7 @@ from anonlib.pages.specs import (
     find_measure,
     is_released,
     list_gates,
+    list_keys,
     list_models,
     list_verdicts,
     read_label,
@@ -160,10 +161,12 @@ class _Points:
         own = [n for n, c in self._columns.items() if c["role"] == "identifier"]
         removed = [n for n in own if not is_released(self._columns[n])]
         others = [n for n, c in self._columns.items() if n not in own and not is_released(c)]
+        keys = ", ".join(list_keys(self._record))
         parts = [
             f"removed: {', '.join(removed) or 'none'}",
             *([f"as pseudonyms: {self._list_pseudonyms()}"] if len(removed) < len(own) else []),
             *([f"other columns that are removed: {', '.join(others)}"] if others else []),
+            *([f"released, with a value of its own in nearly each row: {keys}"] if keys else []),
         ]
         return "; ".join(parts)
 

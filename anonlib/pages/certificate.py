@@ -33,6 +33,7 @@ from anonlib.pages.specs import (
     is_released,
     is_set,
     list_gates,
+    list_keys,
     list_repeating,
     read_persons,
     say_persons,
@@ -464,6 +465,8 @@ def _rest(record: Record) -> Iterator[Row]:
             ", ".join(by_role["insensitive"]),
             f"published as they are; rare combinations: {state}",
         )
+    for name in list_keys(record):
+        yield name, "nearly each row has its own value: who knows it finds the row"
     for name in (name for name, c in columns.items() if c.get("pseudonym")):
         yield name, f"pseudonyms: {_say_links(name, record)}"
     if read_persons(record).kind == "declared":

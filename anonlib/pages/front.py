@@ -18,6 +18,7 @@ from anonlib.pages.specs import (
     is_k_anonymity,
     is_released,
     list_gates,
+    list_keys,
     list_repeating,
     list_verdicts,
     read_persons,
@@ -358,10 +359,15 @@ def _judge_found(record: Record) -> JudgedFigure:
 
 
 def _judge_persons(record: Record) -> Iterator[JudgedFigure]:
-    """Rows that count as persons, where an identifier says that some are of one person."""
+    """Rows that count as persons, where an identifier says that some are of one person; columns
+    whose values find a row without any class."""
     for name in map(printable, list_repeating(record)):
         text = f"Each row counts as another person, but {name} repeats."
         advice = f"name {name} in unit if it stands for a person."
+        yield JudgedFigure(_FOUND.title, "look", None, text, advice)
+    for name in map(printable, list_keys(record)):
+        text = f"{name} is released as it is, and nearly each row has its own value."
+        advice = f"make {name} an identifier, or drop it, if it stands for a person."
         yield JudgedFigure(_FOUND.title, "look", None, text, advice)
 
 

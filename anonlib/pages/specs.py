@@ -9,6 +9,7 @@ from math import inf, isfinite
 from typing import Any, TypeAlias
 
 from anonlib.auditing.report import split_label
+from anonlib.content.content_rules import is_key
 from anonlib.text import tell_apart
 
 #: The private record of a run, or a part of it.
@@ -108,6 +109,17 @@ def say_persons(record: Record) -> str:
 def list_repeating(record: Record) -> list[str]:
     """Identifiers that are named for persons and repeat, although rows count as persons."""
     return [each["column"] for each in (record.get("content") or {}).get("repetitions", ())]
+
+
+def list_keys(record: Record) -> list[str]:
+    """Columns that are released as they are, without a model of their own, although nearly each
+    row of the source has its own value."""
+    distinct = (record.get("content") or {}).get("distinct", {})
+    columns = (record.get("settings") or {}).get("columns", {})
+    guarded = {spec_of_verdict(verdict).get("attribute") for verdict in list_verdicts(record)}
+    plain = [n for n, c in columns.items() if "recoder" not in c and not c.get("pseudonym")]
+    n_rows = record.get("n_rows_in", 0)
+    return [n for n in plain if n not in guarded and is_key(distinct.get(n, 0), n_rows)]
 
 
 def list_verdicts(record: Record) -> Sequence[Record]:

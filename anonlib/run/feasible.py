@@ -112,7 +112,9 @@ def disclosures(
         ]
         rare = rows.groupBy(*keys).count().where(F.col("count") < k).count()
         if rare:
-            yield refuse_rare(insensitive, rare, k)
+            counts = [F.count(F.lit(1)), *(F.count_distinct(key) for key in keys)]
+            n_rows, *n_values = rows.agg(*counts).first() or (0,)
+            yield refuse_rare(insensitive, rare, k, n_values, n_rows)
 
 
 def _repeats(keys: DataFrame) -> bool:

@@ -118,6 +118,8 @@ class TestWhatIsRefused:
         said = r'are rarer than k = 5; .* accept it: `privacy=\{"acknowledge_unique": \["born"\]\}`'
         with pytest.raises(InfeasibleError, match=said):
             released(people(), insensitive=["born"])
+        with pytest.raises(InfeasibleError, match=r"row: nearly each .* name it in `identifiers`;"):
+            released(people(), insensitive=["row"], one_row_per_person=True)
         data = people().assign(flag=[i % 3 for i in range(400)])
         with pytest.raises(AuditError, match="drop or coarsen flag, or accept it: name them under"):
             released(data, insensitive=["flag"])

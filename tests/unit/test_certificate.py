@@ -18,7 +18,8 @@ from anonlib import registry
 from anonlib.auditing import Verdict
 from anonlib.errors import InputError
 from anonlib.pages import render, secrecy
-from anonlib.pages.front import judge_utilities
+from anonlib.pages.certificate import list_sections
+from anonlib.pages.front import judge_risks, judge_utilities
 from anonlib.pages.output import certify, read_certificate
 from anonlib.pages.seal import Facts, find_changes, open_seal, seal_record
 from anonlib.pages.specs import read_persons
@@ -500,6 +501,26 @@ def test_what_remains_follows_from_the_config() -> None:
     assert "no model protects it" in rest["diagnosis"]
     assert {"earlier releases", "persons", "attackers"} <= rest.keys()
     assert "policy" not in rest
+
+
+def test_a_released_column_with_a_value_of_its_own_in_each_row() -> None:
+    """Accepted or not: classes say nothing of who knows it. A column under a model is no such."""
+    content = {"distinct": {"city": 30012, "diagnosis": 30012, "age": 30012}}
+    found = facts(content=content)
+    told = "nearly each row has its own value: who knows it finds the row"
+    lines = [
+        line.cells
+        for section in list_sections(record(content=content), "")[0]
+        for line in section.lines
+        if line.cells[-1] == told
+    ]
+    assert lines == [("city", told)]
+    assert texts(found, "Annex: EMA")["1 direct identifiers"] == (
+        "removed: name; released, with a value of its own in nearly each row: city"
+    )
+    text = "city is released as it is, and nearly each row has its own value."
+    assert judge_risks(record(content=content))[0].reason.endswith(text)
+    assert text not in render(record(content={"distinct": {"city": 20_000}}))
 
 
 def test_what_pseudonyms_link() -> None:

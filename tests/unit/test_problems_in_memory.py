@@ -334,6 +334,15 @@ class TestRareCombinations:
         rows.loc[3, "note"] = "c"
         assert found(rows) == []
 
+    def test_a_column_that_names_rows_is_told_first(self) -> None:
+        rows = frame().assign(number=[f"n{i}" for i in range(N)])
+        attributes = {"number": {"role": "insensitive"}}
+        (problem,) = found(rows, attributes=attributes)
+        assert problem.text.startswith(
+            "number: nearly each row has a value of its own, as names and numbers of persons have: "
+            f"give it `role: identifier`; {N} combinations of the insensitive columns"
+        )
+
     def test_several_columns(self) -> None:
         rows = frame().assign(more=np.arange(N) % 20)
         attributes = {"more": {"role": "insensitive"}}
