@@ -328,6 +328,8 @@ def problems_of(error: ValidationError, model: type[BaseModel], where: str = "")
             field = _section(model, loc[:-1]).model_fields.get(str(loc[-1]))
             about = field.description if field is not None else None
             text = f"not valid; {about or item['msg']}"
+        elif item["type"] == "missing":
+            text = _say_missing(model, loc)
         else:
             text = _say(item)
         if item["input"] is None and item["type"] != "missing":
@@ -337,6 +339,14 @@ def problems_of(error: ValidationError, model: type[BaseModel], where: str = "")
             place = join_path(place, part)
         problems.append(Problem(place, text[:1].lower() + text[1:]))
     return [*dict.fromkeys(problems)]
+
+
+def _say_missing(model: type[BaseModel], loc: Sequence[int | str]) -> str:
+    """That a field is required; of a plug-in, which it is and what the field is."""
+    field = model.model_fields.get(str(loc[-1])) if len(loc) == 1 else None
+    if field is None or not field.description or not hasattr(model, "type"):
+        return _TEXTS["missing"]
+    return f"required by {model.type}: {field.description}"
 
 
 def _say(item: Any) -> str:
@@ -349,7 +359,7 @@ def _say(item: Any) -> str:
         if kind in ("enum", "literal_error") and isinstance(value, str):
             text += did_you_mean(value, re.findall("'([^']+)'", text))
         return str(text)
-    if kind == "tuple_type" and isinstance(value, str | int | float):
+    if kind == "tuple_type" and isinstance(value, str | int | float | dict):
         return f"{text}, also of one: put it in brackets, [...]"
     if kind in _OF_ONE and isinstance(value, list | tuple | dict):
         what = "mapping" if isinstance(value, dict) else "list"

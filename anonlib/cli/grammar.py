@@ -148,7 +148,11 @@ def whole_number(least: int | None) -> Any:
         try:
             number = int(text)
         except ValueError:
-            raise argparse.ArgumentTypeError("a whole number is needed") from None
+            raise argparse.ArgumentTypeError(
+                "a whole number is needed; where several may be, put blanks between: 12 20"
+                if "," in text
+                else "a whole number is needed"
+            ) from None
         if least is not None and number < least:
             raise argparse.ArgumentTypeError(f"must be at least {least}")
         if abs(number) >= 2**63:

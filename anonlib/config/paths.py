@@ -101,7 +101,9 @@ def hint_at_file(path: str | Path) -> str:
         return ""
     folder = Path(path).absolute().parent
     try:
-        return did_you_mean(Path(path).name, [each.name for each in folder.iterdir()])
+        # By stems: files of one kind all end alike.
+        near = did_you_mean(Path(path).stem, [each.stem for each in folder.iterdir()])
+        return near and did_you_mean(Path(path).name, [each.name for each in folder.iterdir()])
     except OSError:
         return ""
 

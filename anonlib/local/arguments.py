@@ -5,14 +5,15 @@ import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
+from inspect import isclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pyarrow as pa
 
 from anonlib.arrays import Ints
-from anonlib.config.model import Config, PrivacySection
+from anonlib.config.model import Config, PrivacySection, Section
 from anonlib.config.reading import GivenConfig, as_config, build_config, copy_tree
 from anonlib.config.unused import UNUSED_PATH
 from anonlib.errors import (
@@ -416,14 +417,30 @@ def _find_contradictions(arguments: Arguments) -> Iterator[str]:
     for name in arguments.sections:
         if name not in Config.model_fields:
             near = did_you_mean(name, [*own, *(n for n in Config.model_fields if n not in ARGUED)])
+            if section := _find_section(name):
+                value = arguments.sections[name]
+                shown = repr(value) if isinstance(value, int | float) else "..."
+                near = f'; it is a field of a section: {section}={{"{name}": {shown}}}'
             yield f"{name}: no argument and no section of a config{near}"
     for name in ARGUED:
         if name in arguments.sections:
             yield f"{name}: arguments stand for this section; leave it out, or give a whole config"
     if "models" in (arguments.sections.get("privacy") or {}):
-        for name in ("k", "l"):
+        for name, model in (("k", "k_anonymity"), ("l", "l_diversity")):
             if getattr(arguments, name) is not None:
-                yield f"{name}: privacy.models has the models; leave one of the two out"
+                there = f'{{"type": "{model}", "{name}": {getattr(arguments, name)!r}}}'
+                yield f"{name}: privacy.models has the models: put {there} there instead"
+
+
+def _find_section(name: str) -> str:
+    """The section of a config, among those that are arguments, that has a field; empty if none
+    has."""
+    for section, info in Config.model_fields.items():
+        kinds = (info.annotation, *get_args(info.annotation))
+        models = [kind for kind in kinds if isclass(kind) and issubclass(kind, Section)]
+        if section not in ARGUED and any(name in model.model_fields for model in models):
+            return section
+    return ""
 
 
 def find_in_settings(arguments: Arguments) -> list[str]:

@@ -194,9 +194,11 @@ def judge_models(
     for model in config.bound_models:
         where = f"privacy.models.{model.type}"
         if model.min_rows > n_rows:
-            yield Problem(where, f"asks for {model.min_rows} rows; there are {n_rows}")
+            text = f"asks for {model.min_rows} rows; there are {n_rows}"
+            yield Problem(where, f"{text} to release: ask for fewer")
         elif model.min_persons > n:
-            yield Problem(where, f"asks for {model.min_persons} persons; there are {n}")
+            text = f"asks for {model.min_persons} persons; there are {n}"
+            yield Problem(where, f"{text} to release: ask for fewer")
         name, wanted = model.column, model.min_values
         if name is not None and wanted:
             found = count_values(schema[name], wanted)

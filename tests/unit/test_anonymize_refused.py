@@ -37,7 +37,7 @@ class TestWhatIsRefused:
             ({"target_is_public": "no"}, "^target_is_public: must be True or False"),
             ({"path": 3}, "^path: must be the path of a folder"),
             ({"privacy": "x"}, "privacy: must be a mapping"),
-            ({"privacy": {"models": []}}, "k: privacy.models has the models; .* l: privacy.models"),
+            ({"privacy": {"models": []}}, "k: privacy.models has the models: .* l: privacy.models"),
             ({"quasi_identifer": ["age"]}, "did you mean quasi_identifiers"),
             ({"sensitive": None}, "l: no column needs it: name a sensitive column"),
             (
@@ -238,6 +238,13 @@ class TestWhatIsRefused:
             released(people(), kernel="mdva")
         with pytest.raises(InputError, match=r"recoed: no argument .* did you mean recode"):
             released(people(), recoed={})
+        said = r'; it is a field of a section: privacy=\{"suppression_limit": 0.1\}$'
+        with pytest.raises(InputError, match=said):
+            released(people(), suppression_limit=0.1)
+        models = [{"type": "t_closeness", "t": 0.3, "attribute": "illness"}]
+        said = r'^k: privacy.models has the models: put \{"type": "k_anonymity", "k": 12\} there'
+        with pytest.raises(InputError, match=said):
+            released(people(), k=12, l=None, privacy={"models": models})
         with pytest.raises(ConfigError, match="or a Config, not a list"):
             anonlib.anonymize(people(), ["age", "city"])
 

@@ -138,7 +138,11 @@ WRONG: list[Mistake] = [
     ("shares_without_a_tree", {**GOOD, "recode": {"columns": {"city": "proportional"}}},
      "attributes.city.hierarchy", "required by recoder proportional"),
     ("lca_of_numbers", {**GOOD, "recode": {"columns": {"age": "lca"}}},
-     "recode.columns.age", "lca is for scale nominal"),
+     "recode.columns.age", "lca is for scale nominal only; for continuous: centroid, "),
+    ("fairness_of_nothing", {**GOOD, "evaluate": {"measures": ["fairness"]}},
+     "evaluate.measures.0.columns", "required by fairness: "),
+    ("a_model_alone", {**GOOD, "privacy": {"models": {"type": "k_anonymity", "k": 5}}},
+     "privacy.models", "a list is needed, also of one: put it in brackets, [...]"),
     ("nameless_kernel", {**GOOD, "kernel": {"variant": "generic"}}, "kernel", "by `type`"),
     ("unknown_parameter", {**GOOD, "kernel": {"type": "mdav", "speed": 3}},
      "kernel.speed", "unknown field; allowed: "),
@@ -557,7 +561,12 @@ def test_what_may_be_meant(override: str, where: str, text: str) -> None:
 def test_a_gate_without_measures() -> None:
     gates = [{"figure": "marginals.missing", "at_most": 1}]
     found = problems({**GOOD, "evaluate": {"measures": []}, "gates": gates})
-    assert found == {"gates.0": "needs a measure; add one under `evaluate.measures`"}
+    assert found == {
+        "gates.0": "needs the measure marginals; add `measures: [marginals]` under `evaluate`"
+    }
+    found = problems({**GOOD, "gates": gates})
+    told = "needs the measure marginals; add `evaluate: {measures: [marginals]}`"
+    assert found == {"gates.0": told}
 
 
 class TestProblemsBesideAWrongAttribute:

@@ -22,6 +22,12 @@ def test_the_place_and_the_file_beside_it(tmp_path: Path, monkeypatch: pytest.Mo
     assert "did you mean" not in describe_absence("no/folder/t.csvv")
 
 
+def test_files_of_one_kind_are_not_alike_by_their_end(tmp_path: Path) -> None:
+    (tmp_path / "pol.yaml").touch()
+    assert hint_at_file(tmp_path / "nope.yaml") == ""
+    assert hint_at_file(tmp_path / "poll.yaml") == "; did you mean pol.yaml?"
+
+
 def test_a_place_with_a_scheme() -> None:
     said = describe_absence("s3a://me:secret@bucket/t.csvv")
     assert said == "source.path: no such file: s3a://…@bucket/t.csvv"

@@ -148,7 +148,10 @@ class TestModels:
     def test_rows(self) -> None:
         (problem,) = found(frame()[:3], privacy={"acknowledge_unique": True})
         assert problem.where == "privacy.models.k_anonymity"
-        assert problem.text == "asks for 4 rows; there are 3"
+        assert (
+            problem.text
+            == "asks for 4 rows; there are 3 to release: ask for fewer"
+        )
         assert found(frame()[:4], privacy={"acknowledge_unique": True}) == []
 
     @pytest.mark.parametrize("n_persons", [3, 4])
@@ -156,7 +159,7 @@ class TestModels:
         rows = frame()
         rows["id"] = [None, *[f"p{i % n_persons}" for i in range(1, N)]]
         problems = found(rows, unit=["id"], one_row_per_person=False)
-        text = "asks for 4 persons; there are 3"
+        text = "asks for 4 persons; there are 3 to release: ask for fewer"
         assert problems == ([] if n_persons == 4 else [Problem("privacy.models.k_anonymity", text)])
 
     @pytest.mark.parametrize("wanted", [4, 5])
@@ -217,7 +220,10 @@ class TestModels:
             {"type": "l_diversity", "l": 5, "kind": "entropy", "attribute": "label"},
         )
         assert problems == [
-            Problem("privacy.models.alpha_k", f"asks for 1000 rows; there are {N}"),
+            Problem(
+                "privacy.models.alpha_k",
+                f"asks for 1000 rows; there are {N} to release: ask for fewer",
+            ),
             Problem("privacy.models.alpha_k", "asks for 1000 values; column ill has 5"),
             Problem("privacy.models.l_diversity", "asks for 5 values; column label has 2"),
         ]

@@ -32,15 +32,15 @@ def check_gates(
             yield Problem(where, "give `at_most`, `at_least` or both")
         elif least > most:
             yield Problem(where, "`at_least` is above `at_most`: nothing could pass")
-        if evaluate is None:
-            yield Problem(where, "needs a measure; add `evaluate`")
-        elif not measures:
-            yield Problem(where, "needs a measure; add one under `evaluate.measures`")
+        name = gate.figure.partition(".")[0]
+        if not measures:
+            text = f"measures: [{name}]"
+            text = f"`evaluate: {{{text}}}`" if evaluate is None else f"`{text}` under `evaluate`"
+            yield Problem(where, f"needs the measure {name}; add {text}")
         elif gate.figure not in measure_of:
             near = did_you_mean(gate.figure, measure_of)
-            measure = gate.figure.partition(".")[0]
-            own = [name for name in measure_of if name.startswith(f"{measure}.")]
-            whose = f"{measure} has" if own else "they have"
+            own = [each for each in measure_of if each.startswith(f"{name}.")]
+            whose = f"{name} has" if own else "they have"
             yield Problem(
                 f"{where}.figure",
                 f"no measure under `evaluate` has this figure{near or ';'} {whose}: "

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
+from anonlib import registry
 from anonlib.config.model import Attribute, RecodeSection
 from anonlib.errors import Problem, did_you_mean
 from anonlib.recode import Recoder
@@ -32,8 +33,12 @@ def check_recoders(attributes: Mapping[str, Attribute], recode: RecodeSection) -
 
 def _check_recoder_scale(recoder: Recoder, scale: Scale, where: str) -> Iterator[Problem]:
     if scale not in recoder.scales:
+        known = registry.plugins("recoder").values()
+        fit = sorted(c.type for c in known if issubclass(c, Recoder) and scale in c.scales)
         yield Problem(
-            where, f"recoder {recoder.type} is for scale {', '.join(sorted(recoder.scales))} only"
+            where,
+            f"recoder {recoder.type} is for scale {', '.join(sorted(recoder.scales))} only; for "
+            f"{scale}: {', '.join(fit)}",
         )
 
 
