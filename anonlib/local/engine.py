@@ -105,16 +105,10 @@ def make_release(
         InfeasibleError: The models can't hold.
         BlockError: The kernel can't go on.
     """
-    output = output_schema(
-        rows.schema,
-        costs=config.privacy.suppress == "costliest",
-        pairs=bool(marks.link_key),
-        marks_held_out=bool(marks.share),
-    )
     return release_columns(
         rows,
         config,
-        output,
+        output_schema(rows.schema, config, marks),
         marks.counting or (Overview(),),
         token_key=token_key,
         pseudonym_key=pseudonym_key,

@@ -231,12 +231,8 @@ def task_of(
     marks: Marks,
 ) -> Task:
     """The task of a run's workers."""
-    costs = config.privacy.suppress == "costliest"
-    output = output_schema(
-        schema, costs=costs, pairs=bool(marks.link_key), marks_held_out=bool(marks.share)
-    )
     table_fit = TableFit(scan.encodings, scan.target, scan.context, scan.values)
-    task = make_task(config, schema, table_fit, output)
+    task = make_task(config, schema, table_fit, output_schema(schema, config, marks))
     encodings, sample = scan.encodings, scan.sample
     counters = [make_counter(each, schema, encodings, sample) for each in marks.counting]
     return replace(

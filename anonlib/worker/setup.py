@@ -13,6 +13,7 @@ from anonlib.recode import Domain
 from anonlib.table.columns import CONTROLLER, COST, HELD, LINK, TOKEN
 from anonlib.table.encoding import Encoding, Values
 from anonlib.table.schema import Role, Schema
+from anonlib.worker.marks import Marks
 from anonlib.worker.task import Task
 
 
@@ -70,19 +71,25 @@ def make_task(config: Config, schema: Schema, table_fit: TableFit, output: pa.Sc
     )
 
 
-def output_schema(schema: Schema, *, costs: bool, pairs: bool, marks_held_out: bool) -> pa.Schema:
+def output_schema(schema: Schema, config: Config, marks: Marks) -> pa.Schema:
     """The staged columns: the released ones by id; then, if needed, the person's token, the
-    controller, the cost of the cell, and what links a row to its person or holds it out."""
+    controller, the cost of the cell, and what links a row to its person or holds it out.
+
+    Args:
+        schema: The columns.
+        config: The config.
+        marks: What measures need.
+    """
     fields = [pa.field(column.id, column.released_type) for column in schema.released]
     if schema.unit:
         fields.append(pa.field(TOKEN, pa.string()))
     if schema.controller is not None:
         fields.append(pa.field(CONTROLLER, pa.int32()))
-    if costs:
+    if config.privacy.suppress == "costliest":
         fields.append(pa.field(COST, pa.int32()))
-    if pairs:
+    if marks.link_key:
         fields.append(pa.field(LINK, pa.int64()))
-    if marks_held_out:
+    if marks.share:
         fields.append(pa.field(HELD, pa.bool_()))
     return pa.schema(fields)
 

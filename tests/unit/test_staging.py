@@ -11,6 +11,7 @@ from anonlib.config.resolve import resolve
 from anonlib.run.staging import may_deal, tells_nothing_private
 from anonlib.table.columns import CONTROLLER, COST, HELD, LINK, TOKEN
 from anonlib.table.schema import Field
+from anonlib.worker.marks import NO_MARKS, Marks
 from anonlib.worker.setup import output_schema
 
 
@@ -39,21 +40,27 @@ def test_files_of_whole_cells(
     assert not may_deal(2000, n_files, section, how, output.append(pa.field(TOKEN, pa.binary())))
 
 
+PRIVACY = {"models": [{"type": "k_anonymity", "k": 3}]}
+COSTLIEST = {**PRIVACY, "suppress": "costliest", "suppression_limit": 0.1}
+
+
 @pytest.mark.parametrize(
-    ("config", "marks", "private"),
+    ("changes", "marks", "private"),
     [
-        ({}, {}, []),
-        ({}, {"costs": True}, [COST]),
-        ({}, {"pairs": True}, [LINK]),
-        ({}, {"marks_held_out": True}, [HELD]),
-        ({"unit": ["name"], "one_row_per_person": False}, {}, [TOKEN]),
-        ({"partition": {"steps": [{"type": "controller", "column": "city"}]}}, {}, [CONTROLLER]),
+        ({}, NO_MARKS, []),
+        ({"privacy": COSTLIEST}, NO_MARKS, [COST]),
+        ({}, Marks(link_key=b"key"), [LINK]),
+        ({}, Marks(share=0.1), [HELD]),
+        ({"unit": ["name"], "one_row_per_person": False}, NO_MARKS, [TOKEN]),
+        (
+            {"partition": {"steps": [{"type": "controller", "column": "city"}]}},
+            NO_MARKS,
+            [CONTROLLER],
+        ),
     ],
     ids=str,
 )
-def test_private_columns(
-    config: dict[str, Any], marks: dict[str, bool], private: list[str]
-) -> None:
+def test_private_columns(changes: dict[str, Any], marks: Marks, private: list[str]) -> None:
     """What tasks tell beside the release is never in it."""
     given = {
         "source": {"format": "dataframe"},
@@ -64,15 +71,15 @@ def test_private_columns(
             "illness": {"role": "sensitive"},
         },
         "one_row_per_person": True,
-        "privacy": {"models": [{"type": "k_anonymity", "k": 3}]},
+        "privacy": PRIVACY,
         "release": {"path": "out"},
-        **config,
+        **changes,
     }
     texts = [Field(name, "string", pa.string()) for name in ("name", "city", "illness")]
     fields = [*texts, Field("wage", "int", pa.int32())]
-    schema = resolve(parse(given), fields)
+    config = parse(given)
+    schema = resolve(config, fields)
     released = [column.id for column in schema.released]
-    none = {"costs": False, "pairs": False, "marks_held_out": False}
-    output = output_schema(schema, **(none | marks))
+    output = output_schema(schema, config, marks)
     assert output.names == [*released, *private]
     assert tells_nothing_private(output, released) is (not private)
