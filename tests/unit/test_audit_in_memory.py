@@ -395,7 +395,7 @@ def test_bytes_are_no_values_of_a_model(column: pa.Array) -> None:
         ([1577847600, 1577923200], pa.timestamp("s"),
          ["2020-01-01 04:00+01:00", "2020-01-02T00:00:00.5"], 1),
         ([datetime(2020, 1, 1, tzinfo=UTC), None], pa.timestamp("ns", "UTC"), ["2020-01-01"], 0),
-        ([1577836800 * 10**9, None], pa.timestamp("ns"), ["9999-01-01"], 1),
+        ([1577836800 * 10**9, None], pa.timestamp("ns"), ["9999-01-01", "2500-01-01"], 1),
         ([7258118400 * 10**9, None], pa.timestamp("ns"), ["2200-01-01"], 0),
         ([500, 1], pa.timestamp("ms"), ["1970-01-01 00:00:00.5"], 1),
         ([500, 1], pa.timestamp("us"), ["1970-01-01 00:00:00.0005"], 1),
