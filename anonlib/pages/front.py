@@ -144,7 +144,7 @@ _ATTACKED = _Question(
     # Few attempts prove little: what counts is how high the risk may be.
     tuple(f"{name}.high" for name in ATTACKS),
     THRESHOLD,
-    f"{_OURS}, that of {_REGULATORS} for the chance to be found",
+    f"{_OURS} ({_REGULATORS} name it for another figure, the chance to be found)",
     "raise k, or leave out quasi-identifiers.",
     "name singling_out, linkability and inference in evaluate: the release was not attacked.",
 )
@@ -483,19 +483,30 @@ def _judge_told(record: Record, gates: _GateBounds) -> Iterator[JudgedFigure]:
             "More than 0: a class all but tells their value."
         )
         yield JudgedFigure(_TOLD.title, "look", worst.value, text, _TOLD.beyond)
-    yield _judge_models(record)
+    names = _list_confidential(record)
+    measures = (record.get("evaluation") or {}).get("measures", {})
+    figures = measures.get("disclosure", {}).get("figures", ())
+    known = {each["of"] for each in figures if each["value"] is not None}
+    if unknown := [printable(name) for name in names if name not in known]:
+        text = f"Not measured: what classes tell of {', '.join(unknown)}."
+        advice = "name the measure disclosure in evaluate: models bound what classes tell in part."
+        yield JudgedFigure(_TOLD.title, "look", None, text, advice)
+    yield _judge_models(record, names)
 
 
-def _judge_models(record: Record) -> JudgedFigure:
-    """By the models of the sensitive columns."""
+def _list_confidential(record: Record) -> list[str]:
+    """Sensitive columns. A target that is not public is as confidential as one."""
     columns = record.get("settings", {}).get("columns", {})
-    # A target that is not public is as confidential as a sensitive column.
-    names = [
+    return [
         name
         for name, column in columns.items()
         if column["role"] == "sensitive"
         or (column["role"] == "target" and not column.get("public"))
     ]
+
+
+def _judge_models(record: Record, names: Sequence[str]) -> JudgedFigure:
+    """By the models of the sensitive columns, which are `names`."""
     if not names:
         text = "No column is declared sensitive."
         return JudgedFigure(_TOLD.title, "look", None, text, "confirm that no column is.")

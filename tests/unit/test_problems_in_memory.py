@@ -148,10 +148,7 @@ class TestModels:
     def test_rows(self) -> None:
         (problem,) = found(frame()[:3], privacy={"acknowledge_unique": True})
         assert problem.where == "privacy.models.k_anonymity"
-        assert (
-            problem.text
-            == "asks for 4 rows; there are 3 to release: ask for fewer"
-        )
+        assert problem.text == "asks for 4 rows; there are 3 to release: ask for fewer"
         assert found(frame()[:4], privacy={"acknowledge_unique": True}) == []
 
     @pytest.mark.parametrize("n_persons", [3, 4])

@@ -61,8 +61,8 @@ class Reidentification(Measure):
         "who is in the release; 0 to 1, less is safer",
         "journalist_at_risk": "share of persons, by smallest class, found with a chance above "
         "`threshold` by one who does not know who is in; 0 to 1, less is safer",
-        "marketer": "share of persons, by their smallest class, whom one who links everybody would "
-        "get right, on average; 0 to 1, less is safer",
+        "marketer": "mean chance of a person, by their smallest class, to be found by someone who "
+        "links everybody; 0 to 1, less is safer",
     }
     reference: ClassVar[str] = (
         "K. El Emam, F. K. Dankar, Protecting privacy using k-anonymity, Journal of the American "
