@@ -38,10 +38,12 @@ class Cast(NamedTuple):
     Attributes:
         type: The Spark type.
         layout: How its texts write that (`anonlib.table.layouts`); None for Spark's own way.
+        was_seen: Whether all its texts were seen to be written so, and need no second look.
     """
 
     type: str
     layout: str | None = None
+    was_seen: bool = False
 
     def __str__(self) -> str:
         return self.type if self.layout is None else f"{self.type} written as {self.layout}"
@@ -120,7 +122,7 @@ def infer_casts(
         return {}
     failures = [
         F.count_if(
-            is_unreadable(F.col(id), Cast(type), missing_tokens)
+            is_unreadable(F.col(id), Cast(type, was_seen=True), missing_tokens)
             | (~F.trim(id).rlike(look) & ~_is_token(F.col(id), missing_tokens))
         ).alias(f"{id}_{type}")
         for id in ids
@@ -131,7 +133,7 @@ def infer_casts(
     for id in ids:
         fitting = [type for type in TEXT_TYPES if counts[f"{id}_{type}"] == 0]
         if fitting:
-            found[id] = Cast(fitting[0])
+            found[id] = Cast(fitting[0], was_seen=True)
     return found
 
 
@@ -139,6 +141,8 @@ def read_as(column: Column, cast: Cast | None) -> Column:
     """The column in another type: null where a value can't be read."""
     if cast is None:
         return column
+    if cast.was_seen:
+        return column.try_cast(cast.type)
     if cast.layout is None:
         fits = ~F.typeof(column).startswith("string") | _is_plain(column.cast("string"), cast.type)
         return F.when(fits, column.try_cast(cast.type))
