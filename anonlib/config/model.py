@@ -623,6 +623,11 @@ class Config(Section):
         return bind_models(self.privacy.models, self.attributes)
 
     @property
+    def measures(self) -> tuple[Measure, ...]:
+        """The measures of releases."""
+        return () if self.evaluate is None else self.evaluate.measures
+
+    @property
     def target_scale(self) -> Scale | None:
         """The scale of the target, if it is given one."""
         return next((a.scale for a in self.attributes.values() if a.role is Role.TARGET), None)

@@ -38,7 +38,6 @@ def summarize_config(config: Config) -> dict[str, Any]:
     passwords. Paths are without secrets.
     """
     source, partition, privacy = config.source, config.partition, config.privacy
-    measures = () if config.evaluate is None else config.evaluate.measures
     return {
         "source": {
             "format": source.format,
@@ -64,7 +63,7 @@ def summarize_config(config: Config) -> dict[str, Any]:
             "mode": config.release.mode,
             **({"register": name} if (name := config.release.catalog_table) else {}),
         },
-        "measures": [plugin_label(measure) for measure in measures],
+        "measures": [plugin_label(measure) for measure in config.measures],
         "gates": [gate.text for gate in config.gates],
         "policy": None if config.policy is None else f"{config.policy.name}: {config.policy.title}",
         "seed": config.seed,
@@ -74,12 +73,11 @@ def summarize_config(config: Config) -> dict[str, Any]:
 def summarize_specs(config: Config) -> dict[str, Any]:
     """What `summarize_config` says in words of persons, models and measures, in fields: names of
     columns can be any text, so that nothing is to be read from the words."""
-    measures = () if config.evaluate is None else config.evaluate.measures
     kind, columns = find_persons(config)
     return {
         "persons": {"kind": kind, "columns": [*columns]},
         "models": [summarize_plugin(model) for model in config.all_models],
-        "measures": [summarize_plugin(measure) for measure in measures],
+        "measures": [summarize_plugin(measure) for measure in config.measures],
     }
 
 

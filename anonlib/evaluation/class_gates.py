@@ -25,8 +25,7 @@ def find_class_risk(gate: Gate, config: Config) -> str | None:
     do not tell it, as of a population that the source is a sample of. With a unit they tell the
     largest chance only."""
     family, _, figure = gate.figure.partition(".")
-    measures = () if config.evaluate is None else config.evaluate.measures
-    measure = next((each for each in measures if each.type == _MEASURE), None)
+    measure = next((each for each in config.measures if each.type == _MEASURE), None)
     if family != _MEASURE or gate.of:
         return None
     is_whole = getattr(measure, "population", None) is None

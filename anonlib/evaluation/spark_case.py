@@ -81,7 +81,7 @@ class SparkCase(Case):
             k=config.k,
             models=with_ids(config.bound_models, schema),
             seed=config.seed,
-            measures=() if config.evaluate is None else config.evaluate.measures,
+            measures=config.measures,
             target_scale=config.target_scale,
             looked_at_target=config.needs_target,
             partitioned=bool(config.release.partition_by),

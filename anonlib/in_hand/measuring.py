@@ -48,7 +48,7 @@ def make_case(release: MemoryRelease, rows: Rows, config: Config, link_key: byte
         models=with_ids(config.bound_models, rows.schema),
         seed=config.seed,
         encodings={encoding.id: encoding for encoding in release.encodings},
-        measures=() if config.evaluate is None else config.evaluate.measures,
+        measures=config.measures,
         target_scale=config.target_scale,
         looked_at_target=config.needs_target,
         spec=make_auditable_spec(config),

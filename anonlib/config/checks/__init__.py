@@ -19,7 +19,6 @@ from anonlib.errors import Problem
 def check_config(config: Config) -> list[Problem]:
     """All problems that can be found without the source. Reads the files of hierarchies."""
     attributes, models = config.attributes, config.all_models
-    measures = () if config.evaluate is None else config.evaluate.measures
     return [
         *check_source(config.source),
         *check_spark(config.spark),
@@ -43,7 +42,7 @@ def check_config(config: Config) -> list[Problem]:
         *check_suppression(config.privacy, models),
         *check_partition_by(config.release.partition_by, attributes),
         *check_places(config),
-        *check_measures(measures, attributes),
+        *check_measures(config.measures, attributes),
         *check_gates(config.gates, config.evaluate, attributes, models),
         *check_context(config.context, attributes, models, joint=config.privacy.joint),
         *check_policy(config),

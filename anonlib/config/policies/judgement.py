@@ -286,8 +286,7 @@ def _(rule: RequiredGate, evidence: Evidence) -> Finding:
 def _judge_parameters(rule: RequiredGate, gate: Gate, config: Config) -> Finding:
     """Whether the measure of a gate, which is as strict as a rule asks, has the parameters that the
     rule means: a chance above 0.5 is another figure than one above 0.09."""
-    measures = () if config.evaluate is None else config.evaluate.measures
-    for i, measure in enumerate(measures):
+    for i, measure in enumerate(config.measures):
         if measure.type != rule.measure:
             continue
         where, own = f"evaluate.measures.{i}", registry.spec(measure)
