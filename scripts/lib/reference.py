@@ -9,6 +9,7 @@ from typing import Any, get_args
 from pydantic import BaseModel
 
 import anonlib
+from anonlib.config.defaults import DEFAULTS
 from anonlib.config.listing import LISTED, PluginInfo, describe_plugin, list_plugins
 from anonlib.config.model import Attribute, Config, Section
 
@@ -57,11 +58,14 @@ def section(model: type[BaseModel], path: str) -> str:
             for each in (field.annotation, *get_args(field.annotation))
             if isinstance(each, type) and issubclass(each, BaseModel)
         ]
-        required = "" if key in FILLED else "required"
         default = (
-            required if field.is_required() else shown(field.get_default(call_default_factory=True))
+            "required"
+            if field.is_required()
+            else shown(field.get_default(call_default_factory=True))
         )
-        about = [(each.__doc__ or "").strip() for each in inner if issubclass(each, Section)]
+        if key in FILLED:
+            default = usual(DEFAULTS, f"{path}.{key}".strip("."))
+        about = [(each.__doc__ or "").partition("\n\n")[0].strip() for each in inner]
         rows.append((f"`{key}`", default, field.description or " ".join(about)))
         below += [(each, f"{path}.{key}".strip(".")) for each in inner]
     head = f"## `{path}`\n{(model.__doc__ or '').strip()}\n\n" if path else ""
@@ -70,6 +74,14 @@ def section(model: type[BaseModel], path: str) -> str:
         if issubclass(each, Section):
             parts.append(section(each, where))
     return "\n".join(parts)
+
+
+def usual(tree: Any, path: str) -> str:
+    """What a field is filled with."""
+    for name in path.split("."):
+        tree = tree.get(name) if isinstance(tree, dict) else None
+    named = tree.get("type") if isinstance(tree, dict) else tree
+    return f"`{named}`" if isinstance(named, str) else ""
 
 
 def shown(value: Any) -> str:
