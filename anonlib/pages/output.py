@@ -191,7 +191,7 @@ def _write_pdf(path: str, page: str) -> None:
         from weasyprint import HTML
     except (ImportError, OSError):  # OSError: the system lacks Pango, which it loads
         raise InputError(
-            "PDF needs WeasyPrint, and Pango of the system: pip install 'anonlib[pdf]'; or print "
+            "PDF needs WeasyPrint, and Pango of the system: pip install weasyprint; or print "
             "the HTML from a browser"
         ) from None
 

@@ -93,7 +93,7 @@ class SinglingOut(AttackMeasure):
             strict=True,
         ):
             attempts = _compare(n, persons[0], persons[1], *counts[2:])
-            note = f"{len(its)} of {count_noun(n_built, 'predicate')} hold for one released row"
+            note = f"{len(its):,} of {count_noun(n_built, 'predicate')} hold for one released row"
             note += f"; an attack takes {TRIES} of them, and fails if none does"
             figures += attempts.figures(kind, note)
         return Findings(tuple(figures))
