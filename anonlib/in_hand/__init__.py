@@ -34,7 +34,7 @@ from anonlib.evaluation import require_gates_of_releases
 from anonlib.evaluation.published_spec import explain_audit, make_auditable_spec
 from anonlib.in_hand.proof import audit_release, require_harmless
 from anonlib.in_hand.released_table import Release
-from anonlib.local.advice import note_midnights, note_repetitions
+from anonlib.local.advice import note_keys, note_midnights, note_repetitions
 from anonlib.local.arguments import (
     Arguments,
     config_from_arguments,
@@ -483,6 +483,7 @@ def _note(rows: "Rows", config: Config, content: "Content") -> Iterator[str]:
     if config.one_row_per_person is True:
         yield "each row counts as another person: declared, not checked"
     yield from note_repetitions(content.repetitions, config.k)
+    yield from note_keys(rows.schema, content, rows.table.num_rows)
     if n_nobody := rows.n_nobody:
         count = f"fewer than {config.k}" if is_few(n_nobody, config.k) else f"{n_nobody:,}"
         yield f"{count} rows have no person: no model counts them"

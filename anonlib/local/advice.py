@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from anonlib.arrays import Ints
-from anonlib.content.content_rules import Repetition
+from anonlib.content.content_rules import Content, Repetition, is_key
 from anonlib.guesses.draft import scalar
 from anonlib.guesses.guess import NAMED, ColumnProfile, ask_of_doubt, guess_role
 from anonlib.guesses.person_key import find_person_key
@@ -75,6 +75,18 @@ def note_repetitions(repetitions: Iterable[Repetition], k: int) -> Iterator[str]
             f"{about}{n_values} values in {n_rows} rows; if they stand for persons, "
             "name the column in `unit`: else classes of k rows may be of fewer persons"
         )
+
+
+def note_keys(schema: Schema, content: Content, n_rows: int) -> Iterator[str]:
+    """Notes on columns that were accepted although nearly each of n_rows rows has its own value."""
+    protected = {schema.by_id(id).name for id in schema.protected}
+    for c in schema.released:
+        plain = c.recoder is None and not c.pseudonym and c.name not in protected
+        if plain and is_key(content.distinct.get(c.name, 0), n_rows):
+            yield (
+                f"column {c.name}: published as it is, and nearly each row has its own value: who "
+                "knows it finds the row; if it stands for persons, give it `role: identifier`"
+            )
 
 
 def note_times(schema: Schema, sample: pa.Table) -> Iterator[str]:

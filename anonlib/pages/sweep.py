@@ -119,8 +119,11 @@ def _summary(results: Sequence[Row], failures: Sequence[Row]) -> Iterable[str]:
     yield f"{count_noun(len(results) + len(failures), 'point')} tried."
     if failures:
         yield f"{count_noun(len(failures), 'point')} failed; why stands below."
-    values = count_noun(len({_cell(row.get(SEED)) for row in results}), "value")
-    yield f"Means and standard deviations are over {values} of {SEED}."
+    n_seeds = len({_cell(row.get(SEED)) for row in results})
+    if n_seeds > 1:
+        yield f"Means and standard deviations are over {n_seeds} values of {SEED}."
+    else:
+        yield f"All points have one {SEED}: nothing deviates."
     seconds = [row["seconds"] for row in results if row.get("seconds") is not None]
     if seconds:
         yield f"All took {number(round(sum(seconds)))} seconds of work."

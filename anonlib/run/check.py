@@ -8,7 +8,7 @@ from anonlib.config.model import Attribute, Config
 from anonlib.config.policies.judgement import judge_rules
 from anonlib.config.summary import note_seed, plugin_label
 from anonlib.config.unused import note_unused
-from anonlib.local.advice import note_midnights, note_repetitions, note_times
+from anonlib.local.advice import note_keys, note_midnights, note_repetitions, note_times
 from anonlib.run.publish import reader_notes
 from anonlib.run.result import CheckResult, ColumnPlan
 from anonlib.run.scan import Scan
@@ -39,6 +39,7 @@ def resolve_check(
             *note_midnights(schema, scan.sample),
             *_note_persons(config.one_row_per_person),
             *note_repetitions(scan.content.repetitions, config.k),
+            *note_keys(schema, scan.content, scan.n_rows),
             *note_seed(config.seed),
             *note_links(config),
             *note_unused(config),

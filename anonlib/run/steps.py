@@ -20,7 +20,7 @@ from anonlib.config.unused import note_unused
 from anonlib.errors import GateError
 from anonlib.evaluation import Evaluation, evaluate_case
 from anonlib.evaluation.published_spec import counts_persons, make_published_spec
-from anonlib.local.advice import note_midnights, note_repetitions
+from anonlib.local.advice import note_keys, note_midnights, note_repetitions
 from anonlib.measure import Findings
 from anonlib.measure.fidelity.overview import Overview
 from anonlib.progress import Progress
@@ -128,6 +128,7 @@ class Run:
                     *source.schema.notes,
                     *note_midnights(source.schema, scan.sample),
                     *note_repetitions(scan.content.repetitions, self.config.k),
+                    *note_keys(source.schema, scan.content, scan.n_rows),
                     *note_rounded(source.schema, scan.encodings),
                     *note_links(self.config),
                     *note_unused(self.config),

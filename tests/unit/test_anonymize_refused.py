@@ -120,6 +120,14 @@ class TestWhatIsRefused:
             released(people(), insensitive=["born"])
         with pytest.raises(InfeasibleError, match=r"row: nearly each .* name it in `identifiers`;"):
             released(people(), insensitive=["row"], one_row_per_person=True)
+        accepted = released(
+            people(),
+            insensitive=["row"],
+            one_row_per_person=True,
+            privacy={"acknowledge_unique": ["row"]},
+        )
+        told = "column row: published as it is, and nearly each row has its own value: who knows"
+        assert [note.startswith(told) for note in accepted.notes].count(True) == 1
         data = people().assign(flag=[i % 3 for i in range(400)])
         with pytest.raises(AuditError, match="drop or coarsen flag, or accept it: name them under"):
             released(data, insensitive=["flag"])
