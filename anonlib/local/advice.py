@@ -85,7 +85,7 @@ def note_keys(schema: Schema, content: Content, n_rows: int) -> Iterator[str]:
         if plain and is_key(content.distinct.get(c.name, 0), n_rows):
             yield (
                 f"column {c.name}: published as it is, and nearly each row has its own value: who "
-                "knows it finds the row; if it stands for persons, give it `role: identifier`"
+                "knows it finds the row; if it stands for persons, make it an identifier"
             )
 
 
