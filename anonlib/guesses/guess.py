@@ -4,9 +4,10 @@ Guesses err on the side of protection: a column that fits no rule becomes a quas
 insensitive.
 """
 
+import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 
 from anonlib.identifiers.column_names import name_words, translate_name
 from anonlib.identifiers.direct import LOOSE_SHARE, PERSONAL_KINDS, is_sure
@@ -122,6 +123,14 @@ class ColumnProfile:
     doubt: str | None = None
     part: str | None = None
     is_seen: bool = True
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self))
+
+    @staticmethod
+    def from_json(text: str) -> "ColumnProfile":
+        found = json.loads(text)
+        return ColumnProfile(**{**found, "far": tuple(found["far"])})
 
     @property
     def read_as(self) -> str:

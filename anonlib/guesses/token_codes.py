@@ -1,8 +1,7 @@
 """Which values of a column may stand for a missing one, where a config does not say so.
 
-Spark (`anonlib/source/fingerprint.py`) and tables in memory (`anonlib/local/column_facts.py`) give
-each value a code; what the codes of a column mean is said here, once for both. Null, NaN, and texts
-of MISSING_TOKENS, as people see them, are missing and have none.
+Each value has a code (`anonlib/local/column_facts.py`); what the codes of a column mean is said
+here. Null, NaN, and texts of MISSING_TOKENS, as people see them, are missing and have none.
 """
 
 import re

@@ -5,14 +5,11 @@ of a column are enough to tell what most of them are. Kinds with a form of their
 within texts, too: a few of them in remarks are a leak.
 """
 
-import json
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from decimal import Decimal
-from functools import reduce
-from hashlib import blake2b
 from ipaddress import ip_address
 
 import pyarrow as pa
@@ -169,7 +166,7 @@ _LEAST_BARE = 5
 
 @dataclass(frozen=True)
 class KindCounts:
-    """What texts are of. Those of several parts add up, if no text is in two of them.
+    """What texts are of.
 
     Attributes:
         n_texts: All texts.
@@ -178,44 +175,14 @@ class KindCounts:
         candidates: By strict kind: the texts that hold something of its form. Of `BARE_PHONES`: the
             phone numbers that nothing but their digits tells; of `LISTED_NAMES`: names with a
             comma; of `streets`: what may be one.
-        examples: By strict kind, and for streets: the least hashes of different ones, as many as
-            are enough to tell.
+        n_examples: By strict kind, and for streets: the different ones.
     """
 
     n_texts: int = 0
     n_direct: int = 0
     of_kind: Counter[str] = field(default_factory=Counter)
     candidates: Counter[str] = field(default_factory=Counter)
-    examples: Mapping[str, frozenset[int]] = field(default_factory=dict)
-
-    def merge(self, other: "KindCounts") -> "KindCounts":
-        """Those of both parts together."""
-        kinds = {*self.examples, *other.examples}
-        none: frozenset[int] = frozenset()
-        return KindCounts(
-            self.n_texts + other.n_texts,
-            self.n_direct + other.n_direct,
-            self.of_kind + other.of_kind,
-            self.candidates + other.candidates,
-            {
-                k: _keep_least(self.examples.get(k, none) | other.examples.get(k, none))
-                for k in kinds
-            },
-        )
-
-    def to_json(self) -> str:
-        examples = {kind: sorted(hashes) for kind, hashes in self.examples.items()}
-        return json.dumps([self.n_texts, self.n_direct, self.of_kind, self.candidates, examples])
-
-    @staticmethod
-    def from_json(text: str) -> "KindCounts":
-        n_texts, n_direct, of_kind, candidates, examples = json.loads(text)
-        sets = {kind: frozenset(hashes) for kind, hashes in examples.items()}
-        return KindCounts(n_texts, n_direct, Counter(of_kind), Counter(candidates), sets)
-
-
-def _keep_least(hashes: Collection[int]) -> frozenset[int]:
-    return frozenset(sorted(hashes)[:_LEAST_STREETS])
+    n_examples: Counter[str] = field(default_factory=Counter)
 
 
 def list_texts(values: pa.Array | pa.ChunkedArray) -> list[str]:
@@ -254,12 +221,8 @@ def count_kinds(texts: Iterable[str]) -> KindCounts:
             examples.setdefault("streets", set()).add(street)
         of_kind.update(kinds)
         n_direct += not {*kinds}.isdisjoint(_WHOLE_DIRECT)
-    hashes = {kind: _keep_least({*map(_hash, each)}) for kind, each in examples.items() if each}
-    return KindCounts(n_texts, n_direct, of_kind, candidates, hashes)
-
-
-def _hash(text: str) -> int:
-    return int.from_bytes(blake2b(text.encode(), digest_size=6).digest())
+    n_examples = Counter({kind: len(each) for kind, each in examples.items()})
+    return KindCounts(n_texts, n_direct, of_kind, candidates, n_examples)
 
 
 def is_sure(
@@ -305,12 +268,12 @@ def main_kind(counts: KindCounts, *, is_number: bool = False) -> str | None:
     if is_direct and main not in LOOSE_KINDS and not are_bare:
         return main
     for kind, least in _LEAST_EXAMPLES.items():
-        many = len(counts.examples.get(kind, ())) >= least
+        many = counts.n_examples[kind] >= least
         if many and of_kind[kind] >= MIN_SHARE * counts.candidates[kind]:
             return _HOLDERS[kind]
     if are_bare:
         return BARE_PHONES
-    n_streets = len(counts.examples.get("streets", ()))
+    n_streets = counts.n_examples["streets"]
     places = of_kind["postal addresses"] + counts.candidates["streets"]
     if is_direct or (n_streets >= _LEAST_STREETS and places >= MIN_SHARE * n):
         return "postal addresses"
@@ -330,8 +293,3 @@ def tell_signs(kind: str) -> str:
         "social security numbers": "their form",
     }
     return signs.get(plain, "check digits")
-
-
-def merge_kinds(parts: Iterable[KindCounts]) -> KindCounts:
-    """Those of all parts."""
-    return reduce(KindCounts.merge, parts, KindCounts())

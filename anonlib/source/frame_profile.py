@@ -1,22 +1,38 @@
-"""The profile of a Spark DataFrame in hand: what a call without a config guesses by."""
+"""The profiles of the columns of a Spark DataFrame: what a call without a config guesses by, and a
+draft. Tasks look at the values; the driver sees profiles and hashes."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 
+import numpy as np
 import pyarrow as pa
+from pyspark import TaskContext
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType
 
+from anonlib.arrays import Ints
 from anonlib.errors import run_sanitized
 from anonlib.guesses.guess import ColumnProfile
-from anonlib.local.column_facts import NO_FACTS, ColumnFacts, find_facts, make_profile
+from anonlib.local.column_facts import (
+    NO_FACTS,
+    ColumnFacts,
+    find_facts,
+    list_token_hashes,
+    look_at_rows,
+    make_profile,
+)
 from anonlib.spark.loan import return_session
 from anonlib.spark.session import session
 from anonlib.table.plain_types import to_plain_type
 
-#: What tasks tell: a column by its place, and its facts.
-_FACTS = "place int, facts string"
+#: What tasks tell of a column, by its place: its facts, and the hashes of its rows, if there are to
+#: be any.
+_FACTS = "place int, task int, facts string, hashes binary"
+#: What is made of them.
+_PROFILES = "place int, profile string, hashes binary"
 
 
 def take_no_rows(frame: DataFrame, names: Sequence[str]) -> pa.Table:
@@ -34,16 +50,43 @@ def profile_frame(frame: DataFrame, names: Sequence[str]) -> Mapping[str, Column
 
     Raises InputError if the session writes what is shuffled to disks in clear.
     """
-    if not names:
-        return {}
     session({}, frame.sparkSession)
-    columns = [_select(frame, name).alias(f"c{i}") for i, name in enumerate(names)]
-    of_tasks = frame.select(*columns).mapInArrow(_tell_facts, _FACTS)
-    merged = of_tasks.repartition(len(names), "place").mapInArrow(_merge_facts, _FACTS)
-    facts = {place: ColumnFacts.from_json(text) for place, text in merged.collect()}
+    return _profile(frame, names, with_hashes=False)[0]
+
+
+def profile_sample(
+    frame: DataFrame, names: Sequence[str]
+) -> tuple[dict[str, ColumnProfile], dict[str, Ints]]:
+    """By name: the profiles of columns, with exact numbers of distinct values; and int64[n]: the
+    hash of each row's value, 0 where it is missing.
+
+    Args:
+        frame: The sample, in a session of this package.
+        names: The columns.
+
+    Cost: that of `profile_frame`, and 8 bytes for each value.
+    """
+    return _profile(frame, names, with_hashes=True)
+
+
+def _profile(
+    frame: DataFrame, names: Sequence[str], *, with_hashes: bool
+) -> tuple[dict[str, ColumnProfile], dict[str, Ints]]:
+    if not names:
+        return {}, {}
     empty = take_no_rows(frame, names)
-    types = {name: to_plain_type(name, empty.column(name)).type for name in names}
-    return {n: make_profile(n, types[n], facts.get(i, NO_FACTS)) for i, n in enumerate(names)}
+    types = [to_plain_type(name, empty.column(name)).type for name in names]
+    of_tasks = frame.select(*[_select(frame, name).alias(f"c{i}") for i, name in enumerate(names)])
+    facts = of_tasks.mapInArrow(partial(_tell_facts, with_hashes=with_hashes), _FACTS)
+    by_place = facts.repartition("place")
+    profiles = by_place.mapInArrow(partial(_tell_profiles, types=types), _PROFILES)
+    made = {place: (text, data) for place, text, data in profiles.collect()}
+    found, hashes = {}, {}
+    for place, (name, type) in enumerate(zip(names, types, strict=True)):
+        text, data = made.get(place, (make_profile("", type, NO_FACTS).to_json(), b""))
+        found[name] = replace(ColumnProfile.from_json(text), name=name)
+        hashes[name] = np.frombuffer(data, np.int64)
+    return found, hashes
 
 
 def _select(frame: DataFrame, name: str) -> SparkColumn:
@@ -54,36 +97,68 @@ def _select(frame: DataFrame, name: str) -> SparkColumn:
     )
 
 
-def _tell_facts(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _tell_facts(
+    batches: Iterator[pa.RecordBatch], *, with_hashes: bool
+) -> Iterator[pa.RecordBatch]:
     """The facts of each column, by its place, for the rows of one task."""
-    yield _to_batch(run_sanitized("the profile of columns", lambda: _add_up(batches)))
+    add_up = partial(_add_up, batches, with_hashes=with_hashes)
+    yield run_sanitized("the profile of columns", add_up)
 
 
-def _merge_facts(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The facts of some columns, by their places, for the rows of all tasks."""
-    yield _to_batch(run_sanitized("the profile of columns", lambda: _add_up_tasks(batches)))
+def _tell_profiles(
+    batches: Iterator[pa.RecordBatch], *, types: Sequence[pa.DataType]
+) -> Iterator[pa.RecordBatch]:
+    """The profiles of some columns, by their places, for the rows of all tasks."""
+    yield run_sanitized("the profile of columns", partial(_make_profiles, batches, types))
 
 
-def _add_up(batches: Iterator[pa.RecordBatch]) -> dict[int, ColumnFacts]:
+def _add_up(batches: Iterator[pa.RecordBatch], *, with_hashes: bool) -> pa.RecordBatch:
     facts: dict[int, ColumnFacts] = {}
+    hashes: dict[int, list[bytes]] = {}
     for batch in batches:
         table = pa.Table.from_batches([batch])
         for place, name in enumerate(table.column_names):
-            part = find_facts(to_plain_type(name, table[name]))
+            values = to_plain_type(name, table[name])
+            part, of_rows = look_at_rows(values) if with_hashes else (find_facts(values), b"")
             facts[place] = facts.get(place, NO_FACTS).merge(part)
-    return facts
-
-
-def _add_up_tasks(batches: Iterator[pa.RecordBatch]) -> dict[int, ColumnFacts]:
-    facts: dict[int, ColumnFacts] = {}
-    for batch in batches:
-        for place, text in zip(*(column.to_pylist() for column in batch.columns), strict=True):
-            facts[place] = facts.get(place, NO_FACTS).merge(ColumnFacts.from_json(text))
-    return facts
-
-
-def _to_batch(facts: Mapping[int, ColumnFacts]) -> pa.RecordBatch:
-    texts = [each.to_json() for each in facts.values()]
+            hashes.setdefault(place, []).append(bytes(of_rows))
+    context = TaskContext.get()
+    task = 0 if context is None else context.partitionId()
     return pa.record_batch(
-        {"place": pa.array([*facts], pa.int32()), "facts": pa.array(texts, pa.string())}
+        {
+            "place": pa.array([*facts], pa.int32()),
+            "task": pa.array([task] * len(facts), pa.int32()),
+            "facts": pa.array([each.to_json() for each in facts.values()], pa.string()),
+            "hashes": pa.array([b"".join(each) for each in hashes.values()], pa.binary()),
+        }
+    )
+
+
+def _make_profiles(
+    batches: Iterator[pa.RecordBatch], types: Sequence[pa.DataType]
+) -> pa.RecordBatch:
+    facts: dict[int, ColumnFacts] = {}
+    hashes: dict[int, dict[int, bytes]] = {}
+    for batch in batches:
+        for place, task, text, data in zip(*(c.to_pylist() for c in batch.columns), strict=True):
+            facts[place] = facts.get(place, NO_FACTS).merge(ColumnFacts.from_json(text))
+            hashes.setdefault(place, {})[task] = data
+    profiles, kept = [], []
+    for place, found in facts.items():
+        of_rows = np.frombuffer(
+            b"".join(data for _, data in sorted(hashes[place].items())), np.int64
+        )
+        if len(of_rows):
+            others = of_rows[(of_rows != 0) & ~np.isin(of_rows, [*found.tokens])]
+            found = replace(found, n_distinct=len(np.unique(others)))
+            is_missing = np.isin(of_rows, list_token_hashes(types[place], found))
+            of_rows = np.where(is_missing, 0, of_rows)
+        profiles.append(make_profile("", types[place], found).to_json())
+        kept.append(of_rows.tobytes())
+    return pa.record_batch(
+        {
+            "place": pa.array([*facts], pa.int32()),
+            "profile": pa.array(profiles, pa.string()),
+            "hashes": pa.array(kept, pa.binary()),
+        }
     )

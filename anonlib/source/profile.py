@@ -32,7 +32,7 @@ from anonlib.source.csv_start import (
     split_cells,
     split_lines,
 )
-from anonlib.source.fingerprint import profile_columns
+from anonlib.source.sample_profile import profile_columns
 from anonlib.spark.csv_headers import read_start
 from anonlib.spark.file_list import list_files
 from anonlib.spark.own_files import is_pattern, spell_exactly
@@ -82,7 +82,7 @@ def profile(
     variables of the environment that have them.
 
     What the given format and `options` leave open is guessed. Raises InputError when that fails
-    or the source can't be read. Costs one count of the rows, two or three passes over a sample, and
+    or the source can't be read. Costs one count of the rows, one or two passes over a sample, and
     one exact count of the columns that look unique.
     """
     secrets = secrets or {}

@@ -2,6 +2,8 @@
 
 import gzip
 import json
+from dataclasses import replace
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +21,14 @@ from anonlib.config.reading import load
 from anonlib.errors import AnonlibError, InputError
 from anonlib.guesses.draft import TableProfile, format_draft, make_draft
 from anonlib.guesses.guess import ColumnProfile
+from anonlib.local.column_facts import find_facts, make_profile
 from anonlib.progress import Progress
-from anonlib.source import fingerprint
+from anonlib.source import sample_profile
+from anonlib.source.casts import Cast, is_unreadable
 from anonlib.source.contract import read_files
 from anonlib.source.frame_profile import profile_frame
 from anonlib.source.profile import profile
+from anonlib.text import MISSING_TOKENS
 from tests.missing_cases import CASES
 
 pytestmark = pytest.mark.spark
@@ -107,7 +112,7 @@ def test_what_stands_for_a_missing_value(spark: SparkSession) -> None:
         }
     )
     frame = spark.createDataFrame(table)
-    _, of_init, _ = fingerprint.profile_columns(
+    _, of_init, _ = sample_profile.profile_columns(
         frame.toDF(*[f"c{i}" for i in range(len(names))]), names, n
     )
     in_hand = profile_frame(frame.repartition(3), names)
@@ -115,6 +120,69 @@ def test_what_stands_for_a_missing_value(spark: SparkSession) -> None:
         for each in (found, in_hand[case.name]):
             assert (each.n_present, each.n_distinct) == (case.n_present, case.n_distinct), case
             assert (each.tokens, each.far) == (case.tokens, case.far), case
+
+
+#: Texts that may be numbers and dates, or nearly, in all rows but one.
+NEARLY = {
+    "whole": ("7", "8"),
+    "long": ("7", "4000000000"),
+    "tab": ("7", "7\t"),
+    "line": ("7", "7\n"),
+    "blank": (" 7", "7.5 "),
+    "no-break blank": ("7.5", "\u00a07.5"),
+    "day": ("2024-02-29", "2023-02-28"),
+    "no day": ("2024-02-29", "2023-02-30"),
+    "moment": ("2023-05-07 10:00", "2023-02-28T23:59:59.5Z"),
+    "no moment": ("2024-02-29 10:00", "2023-02-28 24:01"),
+    "decimal": ("7", "7,5"),
+    "token": ("7", "-9"),
+    "word": ("flu", "k. A."),
+    "office": ("31.12.2023", "1.2.2024"),
+    "codes": ("123456", "654321"),
+    "euros": ("7 \u20ac", "12,50 \u20ac"),
+    "mail": ("a@b.example", "c@d.example"),
+    "missing": ("?", "7"),
+}
+
+
+def test_a_draft_is_that_of_the_table_in_memory(spark: SparkSession) -> None:
+    """Profiles and guesses are the same; what is read as a number or a date, Spark can read."""
+    n = 60
+    columns: dict[str, pa.Array] = {name: [a] * (n - 1) + [b] for name, (a, b) in NEARLY.items()}
+    columns |= {
+        "person id": [f"p{i}" for i in range(n)],
+        "number": [*range(n)],
+        "gaps": [None, *range(n - 1)],
+        "pay": [-9, -9, *(1000.5 + i % 40 for i in range(n - 2))],
+        "age": [999, *(20 + i % 50 for i in range(n - 1))],
+        "born": [date(1950 + i % 50, 1, 1 + i % 28) for i in range(n)],
+        "flag": [i % 2 == 0 for i in range(n)],
+        "none": pa.nulls(n, pa.string()),
+    }
+    table = pa.table(columns)
+    frame = spark.createDataFrame(table).repartition(3)
+    raw = frame.toDF(*[f"c{i}" for i in range(len(table.column_names))])
+    n_sample, found, hashes = sample_profile.profile_columns(raw, table.column_names, n)
+    here = [
+        make_profile(name, column.type, find_facts(column.combine_chunks()))
+        for name, column in zip(table.column_names, table.columns, strict=True)
+    ]
+    assert n_sample == n
+    assert [*found] == here
+    # In this order, too: the first of equal columns is kept.
+    assert [(name, len({*each.tolist()} - {0})) for name, each in hashes.items()] == [
+        (each.name, each.n_distinct) for each in here
+    ]
+    of_each = [
+        TableProfile("csv", "t.csv", None, n, n, tuple(c), hashes=hashes) for c in (found, here)
+    ]
+    in_spark, in_memory = (replace(make_draft(each), seed=0) for each in of_each)
+    assert format_draft(in_spark, Path()) == format_draft(in_memory, Path())
+    for each in here:
+        if each.parses_as is not None:
+            tokens = (*MISSING_TOKENS, *each.tokens)
+            unreadable = is_unreadable(F.col(each.name), Cast(each.parses_as, each.layout), tokens)
+            assert frame.where(unreadable).isEmpty(), each.name
 
 
 def test_what_columns_say_of_each_other(spark: SparkSession, tmp_path: Path) -> None:
@@ -299,7 +367,7 @@ def test_typed_formats(spark: SparkSession, tmp_path: Path, kind: str) -> None:
         ("mobile", "as_decimal", "as_double"), "phone numbers"
     )
     assert {n for n, c in by_name.items() if not c.n_present} >= {"tags", "map", "none"}
-    assert {n for n, c in by_name.items() if not c.is_seen} == {"tags", "map"}
+    assert {n for n, c in by_name.items() if not c.is_seen} == {"tags", "map", "blob"}
     lines = format_draft(make_draft(found), Path()).splitlines()
     (tags,), (none,) = ([line for line in lines if f"  {n}: " in line] for n in ("tags", "none"))
     assert tags.endswith("(array<bigint>; not looked at)")
@@ -352,7 +420,7 @@ def test_folder_and_glob_of_csv(spark: SparkSession, tmp_path: Path) -> None:
 
 @pytest.fixture
 def small_sample(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fingerprint, "MAX_VALUES", 0)
+    monkeypatch.setattr(sample_profile, "MAX_VALUES", 0)
 
 
 def test_unique_in_the_sample_only(spark: SparkSession, tmp_path: Path, small_sample: None) -> None:

@@ -46,10 +46,22 @@ TOLD = [
     (["0,512", "1,234"], Reading("double", "1.234,5")),  # groups don't begin with 0
     (["20240131", "19991231"], Reading("date", "yyyyMMdd")),
     (["202401312359", "199912310000"], Reading("timestamp", "yyyyMMddHHmm")),
-    (["20240131", "20241331"], Reading("bigint")),
-    (["20240131", "18991231"], Reading("bigint")),
+    (["20240131", "20241331"], Reading("int")),
+    (["20240131", "18991231"], Reading("int")),
     (["202401312459"], Reading("bigint")),
-    (["20240131", "-9"], Reading("bigint")),
+    (["20240131", "-9"], Reading("int")),
+    ([" +2147483647 ", "-2147483648"], Reading("int")),
+    (["7", "2147483648"], Reading("bigint")),
+    (["7\t"], None),  # what is no blank stays: Spark would not read it in all types
+    (["\u00a07.5"], None),
+    (["2024-02-28", "2023-02-29"], None),
+    (["2024-02-29"], Reading("date")),
+    (["0001-01-01", "9999-12-31"], Reading("date")),
+    (["2024-02-29 23:59", "2023-01-01T00:00:59.1234567+01:00"], Reading("timestamp")),
+    (["2023-02-29 23:59"], None),
+    (["2024-02-29 24:00"], None),
+    (["2024-02-29 23:60"], None),
+    (["2024-02-29 23:59:60"], None),
     ([], None),
 ]
 #: What texts look like that are not read so; numbers that are no texts, as texts.
