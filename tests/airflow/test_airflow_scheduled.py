@@ -85,7 +85,9 @@ def test_stops_at_the_check_where_privacy_can_not_hold(scheduled: Services) -> N
     [told] = scheduled.wait("the web hook", lambda: airflow.told[before:])
     assert "infeasible.yaml" in told["text"]
     assert "check failed." in told["text"]
-    reason = "; privacy.models.k_anonymity: asks for 301 rows; there are 193"
+    reason = (
+        "; privacy.models.k_anonymity: asks for 301 rows; there are 193 to release: ask for fewer"
+    )
     assert told["text"].endswith(reason)
     assert not (airflow.tables / "infeasible").exists()
     hides(airflow, done)

@@ -107,7 +107,7 @@ def test_problems_of_gates_and_measures(monkeypatch: pytest.MonkeyPatch) -> None
     assert "risk.most, risk.share" in told["gates.1.figure"]
     with pytest.raises(ConfigError, match=r"evaluate\.metrics: lies in the release"):
         config(evaluate={"metrics": "out/metrics"})
-    with pytest.raises(ConfigError, match="add `evaluate`"):
+    with pytest.raises(ConfigError, match=r"add `evaluate: \{measures: \[risk\]\}`"):
         config(gates=[{"figure": "risk.share", "at_most": 1}])
 
 
