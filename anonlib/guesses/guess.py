@@ -42,6 +42,11 @@ _IDENTIFIER = _words(
     "tel mobile fax iban name surname forename firstname lastname fullname nickname username login "
     "address street url uri ip imei mrn licenseplate"
 )
+#: Those of what several persons may well have in common.
+_IN_COMMON = _words(
+    "name surname forename firstname lastname fullname nickname phone telephone tel mobile fax "
+    "address street ip"
+)
 #: Those that say nothing of persons beside the name of a thing or place.
 _GENERIC = _words("id ids name")
 _THINGS = _words(
@@ -194,9 +199,10 @@ class ColumnProfile:
     @property
     def may_stand_for_persons(self) -> bool:
         """Whether the values of a column that is an identifier are taken for persons: by its name,
-        or by that of a number of nothing else, or because they are many."""
+        or by that of a number of nothing else, or because they are many, and nothing that persons
+        have in common."""
         is_number = self.is_numbered and not _THINGS & self.words
-        is_likely = is_number or self.distinct_share >= MANY
+        is_likely = is_number or (self.distinct_share >= MANY and not _IN_COMMON & self.words)
         return self.names_person or (is_likely and self.n_distinct >= MIN_PERSONS)
 
     @property

@@ -160,8 +160,13 @@ def test_names_of_what_stands_for_no_person(name: str) -> None:
     ("name", "n_distinct", "told"),
     [
         *(("id", 900, True), ("ID", 20, True), ("Kundennr", 900, True), ("person", 9_000, True)),
-        *(("patient_id", 7, True), ("surname", 900, False), ("id", 19, False)),
-        *(("ward_id", 900, False), ("station_nr", 900, False), ("x", 5_000, True)),
+        *(("patient_id", 7, True), ("surname", 9_000, False), ("id", 19, False)),
+        *(
+            ("ward_id", 900, False),
+            ("station_nr", 900, False),
+            ("x", 5_000, True),
+            ("Nachname", 9_000, False),
+        ),
     ],
 )
 def test_what_an_identifier_may_stand_for(name: str, n_distinct: int, *, told: bool) -> None:
