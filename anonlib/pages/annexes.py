@@ -226,8 +226,10 @@ class _Points:
         """What the chance to be found must be within, and nothing else."""
         k, policy = find_k(self._record), self._record["settings"].get("policy")
         gates = [g.text for g in list_gates(self._record) if g.measure in CHANCES]
+        found = find_chance(self._record)
+        compared = compare_to_threshold(None if found is None else found.value)
         parts = [
-            f"{THRESHOLD} by EMA and Health Canada",
+            f"{THRESHOLD} by EMA and Health Canada: the largest chance is {compared}",
             f"k = {k}, so at most 1/{k}" if k else "",
             f"gates: {', '.join(gates)}" if gates else "",
             f"policy {policy}" if policy else "",

@@ -176,7 +176,9 @@ def test_only_a_gate_on_a_risk_takes_the_place_of_the_threshold() -> None:
         "high of age at most 0.25; inference.attempts at least 100; inference.risk at least 0"
     )
     ema = texts(found, "Annex: EMA")
-    assert ema["4 threshold"].startswith("0.09 by EMA and Health Canada; k = 10, so at most 1/10")
+    assert ema["4 threshold"].endswith(
+        "above 0.09; k = 10, so at most 1/10; policy ours: what we ask"
+    )
     assert "inference" not in ema["4 threshold"]
 
 
@@ -826,7 +828,7 @@ def test_what_identifies_directly_is_told_by_its_role() -> None:
         "removed: name; as pseudonyms: code; other columns that are removed: weight"
     )
     assert ema["4 threshold"] == (
-        "0.09 by EMA and Health Canada; k = 10, so at most 1/10; "
+        "0.09 by EMA and Health Canada: the largest chance is above 0.09; k = 10, so at most 1/10; "
         "gates: reidentification.prosecutor_max at most 0.9"
     )
     assert ema["5 actual risk"] == "at most 1/10 by class size: above 0.09"
