@@ -25,7 +25,7 @@ from anonlib.content.forms import choose_rows, is_form_of
 from anonlib.content.text_columns import TextColumn, list_source_texts, to_text_columns
 from anonlib.content.value_parts import count_parts
 from anonlib.errors import Problem
-from anonlib.table.row_numbers import number_classes
+from anonlib.table.row_numbers import number_classes, number_tuples
 from anonlib.table.schema import Column, Schema
 
 
@@ -127,12 +127,11 @@ class _TextCounter(ContentCounter):
     @cached_property
     def _person(self) -> Ints:
         """int64[n]. The person of each row. Missing values count as one."""
-        person = np.zeros(self.table.num_rows, np.int64)
-        for id in self.unit:
-            own = self.columns.get(id)
-            code = number_classes([self.table.column(id)]) if own is None else own.code
-            person = np.unique(_pair(person, code), return_inverse=True)[1]
-        return person
+        codes = [
+            self.columns[id].code if id in self.columns else number_classes([self.table.column(id)])
+            for id in self.unit
+        ]
+        return number_tuples(codes, self.table.num_rows)
 
 
 def _count_distinct(numbers: Ints) -> int:

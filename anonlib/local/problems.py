@@ -32,7 +32,7 @@ from anonlib.table.encoding import (
     codes_among,
     one_zero,
 )
-from anonlib.table.row_numbers import number_classes
+from anonlib.table.row_numbers import number_classes, number_tuples
 from anonlib.table.schema import Column, Role, Schema
 from anonlib.worker.task import person_codes
 
@@ -155,10 +155,10 @@ def _joint_problems(
         for c in columns
     ]
     somebody = _find_somebody(person, table.num_rows)
-    combination = _combine(codes)[somebody]
+    combination = number_tuples(codes, table.num_rows)[somebody]
     persons = np.arange(len(combination)) if person is None else person[somebody]
     # A person counts once for each combination that it has.
-    of_person = np.unique(_combine([combination, persons]), return_index=True)[1]
+    of_person = np.unique(number_tuples([combination, persons], len(persons)), return_index=True)[1]
     found, first, place = np.unique(combination[of_person], return_index=True, return_inverse=True)
     if len(found) > MAX_COMBINATIONS:
         yield refuse_combinations(schema)
@@ -166,15 +166,6 @@ def _joint_problems(
     stacked = np.column_stack(codes).astype(np.int64)[somebody][of_person[first]]
     joint = Joint(schema.protected, np.zeros(len(found), np.int64), stacked, np.bincount(place))
     yield from judge_joint(joint, schema, values, config)
-
-
-def _combine(codes: Sequence[Ints | Codes]) -> Ints:
-    """int64[n]. Rows with equal codes get the same number."""
-    number = np.zeros(len(codes[0]), np.int64)
-    for each in codes:
-        both = number * (int(each.max(initial=MISSING)) + 2) + each + 1
-        number = np.unique(both, return_inverse=True)[1].astype(np.int64)
-    return number
 
 
 def _disclosure_problems(table: pa.Table, schema: Schema, config: Config) -> Iterator[Problem]:
@@ -211,7 +202,7 @@ def _find_agreement(labels: Codes, values: Codes) -> TargetAgreement | None:
     present = (labels != MISSING) & (values != MISSING)
     labels, values = labels[present], values[present]
     n_labels = _count(labels)
-    if _count(values) < 2 or _count(_combine([labels, values])) > n_labels:
+    if _count(values) < 2 or _count(number_tuples([labels, values], len(labels))) > n_labels:
         return None
     n_equal = sum(n * n for n in np.bincount(values).tolist())
     return TargetAgreement(len(labels), n_labels, n_equal)

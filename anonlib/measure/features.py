@@ -22,6 +22,7 @@ from anonlib.encode.proportional import ProportionalEncoder
 from anonlib.encode.texts import texts
 from anonlib.errors import InputError
 from anonlib.table.encoding import moments, standardize
+from anonlib.table.row_numbers import number_distinct
 from anonlib.table.schema import Column, Role, Scale, Schema, is_atomic, is_number
 
 #: A scipy.sparse.csr_matrix of float64.
@@ -253,25 +254,5 @@ def as_one_array(values: Any) -> Any:
 def encode_distinct(values: Any) -> tuple[Any, Ints]:
     """The distinct values of an Arrow array, lists and structs too, and int64[n]: the place of each
     value among them. Cost: O(n log n), without a step in Python for each value."""
-    _, first, place = np.unique(_codes(values), return_index=True, return_inverse=True)
+    _, first, place = np.unique(number_distinct(values), return_index=True, return_inverse=True)
     return values.take(pa.array(first)), place
-
-
-def _codes(values: Any) -> Ints:
-    """int64[n]. Equal values have the same, others differ."""
-    if pa.types.is_struct(values.type):
-        fields = [_codes(pc.struct_field(values, i)) for i in range(values.type.num_fields)]
-        code: Ints = values.is_null().to_numpy(zero_copy_only=False).astype(np.int64)
-        for each in fields:
-            pair = code * (int(each.max(initial=0)) + 1) + each
-            code = np.unique(pair, return_inverse=True)[1]
-        return code
-    if pa.types.is_list(values.type):
-        elements = pa.array(_codes(values.flatten())).cast(pa.large_string())
-        sizes = values.value_lengths().fill_null(0).to_numpy(zero_copy_only=False)
-        offsets = pa.array(np.append(0, np.cumsum(sizes)).astype(np.int32))
-        lists = pa.ListArray.from_arrays(offsets, elements, mask=values.is_null())
-        values = pc.binary_join(lists, pa.scalar(",", pa.large_string()))
-    encoded = values.dictionary_encode(null_encoding="encode")
-    codes: Ints = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
-    return codes

@@ -7,38 +7,51 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from anonlib.arrays import Ints
+from anonlib.arrays import MISSING, Codes, Ints
 
 
 def number_classes(columns: Sequence[Any]) -> Ints:
     """int64[n]. Rows with equal values in all columns get the same number. Takes nested types."""
-    return _equal([column.combine_chunks() for column in columns])
+    return _number_rows([column.combine_chunks() for column in columns])
 
 
-def _equal(arrays: Sequence[pa.Array]) -> Ints:
-    """int64[n]. Rows with equal values get the same number. Missing values are equal."""
-    code = np.zeros(len(arrays[0]), np.int64)
-    for values in arrays:
-        found = _codes(values)
-        both = code * (int(found.max(initial=0)) + 1) + found
-        code = np.unique(both, return_inverse=True)[1].astype(np.int64)
-    return code
+def number_distinct(values: pa.Array) -> Ints:
+    """int64[n], from 0. Equal values of any type get the same number, and so do missing ones.
 
-
-def _codes(values: pa.Array) -> Ints:
+    Cost: O(n log n), without a step in Python for each value.
+    """
     if pa.types.is_struct(values.type):
-        return _equal([values.is_null(), *values.flatten()])
+        is_null = values.is_null().to_numpy(zero_copy_only=False).astype(np.int64)
+        return number_tuples([is_null, *map(number_distinct, values.flatten())], len(values))
     if pa.types.is_nested(values.type):
         values = _as_bytes(values)
     encoded = values.dictionary_encode("encode").indices
-    codes: Ints = encoded.to_numpy(zero_copy_only=False).astype(np.int64)
-    return codes
+    numbers: Ints = encoded.to_numpy(zero_copy_only=False).astype(np.int64)
+    return numbers
+
+
+def number_tuples(columns: Sequence[Ints | Codes], n: int) -> Ints:
+    """int64[n]: the place of each row among the distinct rows in order, from 0.
+
+    Args:
+        columns: The numbers of the rows in each column; MISSING counts as one of them.
+        n: The rows.
+    """
+    number = np.zeros(n, np.int64)
+    for column in columns:
+        both = number * (int(column.max(initial=MISSING)) + 2) + column + 1
+        number = np.unique(both, return_inverse=True)[1].astype(np.int64)
+    return number
+
+
+def _number_rows(columns: Sequence[pa.Array]) -> Ints:
+    return number_tuples([*map(number_distinct, columns)], len(columns[0]))
 
 
 def _as_bytes(lists: pa.Array) -> pa.Array:
-    """Turns lists or maps into the bytes of the codes of their elements. Null stays null."""
+    """Turns lists or maps into the bytes of the numbers of their elements. Null stays null."""
     is_map = pa.types.is_map(lists.type)
-    inner = _equal([lists.keys, lists.items] if is_map else [lists.values])
+    inner = _number_rows([lists.keys, lists.items] if is_map else [lists.values])
     stops = lists.offsets.to_numpy().astype(np.int64) * inner.itemsize
     buffers = [None, pa.py_buffer(stops), pa.py_buffer(inner)]
     texts = pa.Array.from_buffers(pa.large_binary(), len(lists), buffers)

@@ -41,6 +41,7 @@ from anonlib.table.encoding import (
     mix,
     one_zero,
 )
+from anonlib.table.row_numbers import number_tuples
 from anonlib.worker.cell_counts import CellCounter, CellStates, cell_costs, count_cells
 from anonlib.worker.contracts import find_cells, recode_column, update_metric
 from anonlib.worker.least_extents import find_least_extents
@@ -336,15 +337,13 @@ def person_codes(columns: list[pa.Array]) -> Codes | None:
     without columns."""
     if not columns:
         return None
-    codes = np.zeros(len(columns[0]), np.int64)
-    absent = np.zeros(len(columns[0]), np.bool_)
+    n = len(columns[0])
+    absent = np.zeros(n, np.bool_)
     for column in columns:
-        encoded = one_zero(column).dictionary_encode()
         absent |= column.is_null().to_numpy(zero_copy_only=False)
-        part = encoded.indices.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
-        _, codes = np.unique(codes * (len(encoded.dictionary) + 1) + part, return_inverse=True)
-    codes[absent] = MISSING
-    return codes.astype(np.int32)
+    encoded = [one_zero(column).dictionary_encode().indices.fill_null(0) for column in columns]
+    codes = number_tuples([each.to_numpy(zero_copy_only=False) for each in encoded], n)
+    return np.where(absent, MISSING, codes).astype(np.int32)
 
 
 def complete_rows(

@@ -14,6 +14,7 @@ from anonlib.arrays import Ints
 from anonlib.recode import Cells
 from anonlib.table.block import Block
 from anonlib.table.encoding import one_zero
+from anonlib.table.row_numbers import number_distinct, number_tuples
 
 
 def merge_failing_unions(
@@ -32,7 +33,7 @@ def merge_failing_unions(
     from anonlib.kernels.merge import merge_failing
 
     assert cells.block is not None
-    tuples = _number_tuples([cells.block.astype(np.int64), *map(_number_values, of_cells.values())])
+    tuples = number_tuples([cells.block, *map(_number_released, of_cells.values())], cells.m)
     size = np.bincount(tuples)
     several = np.unique(cells.block[size[tuples] > 1])
     merged = cells.id
@@ -57,19 +58,8 @@ def merge_failing_unions(
     return Cells(id, n_cells, block=np.array(block_of_cell, np.int64))
 
 
-def _number_values(values: pa.Array) -> Ints:
-    """int64[m]. Equal values have the same number."""
+def _number_released(values: pa.Array) -> Ints:
+    """int64[m]. Equal values have the same number, in the order in which they come first."""
     if pa.types.is_nested(values.type):
-        values = pa.array([repr(value) for value in values.to_pylist()], pa.string())
-    found = one_zero(values).dictionary_encode(null_encoding="encode").indices
-    numbers: Ints = found.to_numpy(zero_copy_only=False).astype(np.int64)
-    return numbers
-
-
-def _number_tuples(columns: Sequence[Ints]) -> Ints:
-    """int64[m]. Equal tuples of numbers have the same number, from 0."""
-    number = np.zeros(len(columns[0]), np.int64)
-    for column in columns:
-        pair = number * (int(column.max(initial=0)) + 1) + column
-        number = np.unique(pair, return_inverse=True)[1].astype(np.int64)
-    return number
+        values = pa.array(number_distinct(values))
+    return number_distinct(one_zero(values))

@@ -15,6 +15,7 @@ from anonlib.measure.risk._compared import match_column, match_plain
 from anonlib.measure.risk._tables import join_tables
 from anonlib.measure.states import States
 from anonlib.table.encoding import Encoding
+from anonlib.table.row_numbers import number_tuples
 from anonlib.table.schema import Column, Role
 
 if TYPE_CHECKING:
@@ -217,10 +218,7 @@ def find_near(tree: TupleTree, chunk: slice, bound: Floats) -> tuple[Floats, Spa
 def find_tuples(columns: Sequence[MatchedColumn], n: int) -> tuple[Ints, Ints]:
     """The distinct tuples of n rows: int64[t], a row of each; and int64[n], the tuple of each row.
     Rows with equal places in all columns are one."""
-    number = np.zeros(n, np.int64)
-    for column in columns:
-        both = number * (int(column.place.max(initial=0)) + 1) + column.place
-        number = np.unique(both, return_inverse=True)[1]
+    number = number_tuples([column.place for column in columns], n)
     return np.unique(number, return_index=True, return_inverse=True)[1:]
 
 
