@@ -13,7 +13,7 @@ from anonlib.measure.attack_tables import OUT, PERSON, ROW, AttackTables
 from anonlib.measure.draws import ATTACKED, MODULUS, RELEASED_ROWS, SLACK, limit_size, list_persons
 from anonlib.measure.states import Count, Merge, States
 from anonlib.table.columns import DEAL
-from anonlib.table.hashes import hash_rows, hash_text, hash_values
+from anonlib.table.hashes import hash_chains, hash_rows, hash_text, hash_values
 from anonlib.table.schema import Schema
 
 
@@ -74,9 +74,7 @@ def make_memory_tables(
         source = source.filter(pa.array(np.all([each.to_numpy() for each in known], axis=0)))
     out = find_held_out(source, schema, seed, holdout)
     persons = arrays(source, schema.unit or (DEAL,))
-    # A struct is hashed part by part, without flags of nulls.
-    both = pa.StructArray.from_arrays(persons, [str(i) for i in range(len(persons))])
-    hashed = hash_values(both, hash_text(ATTACKED.format(seed)))
+    hashed = hash_chains(persons, hash_text(ATTACKED.format(seed)))
     n_persons = len(np.unique(hashed)) if schema.unit else source.num_rows
     wanted = SLACK * attempts
     limits = (limit_size(wanted, n_persons * share) for share in (holdout, 1 - holdout))
