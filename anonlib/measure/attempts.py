@@ -21,7 +21,7 @@ RISK_NAMES: Mapping[str, str] = {
     "control_rate": "share of the same attacks on persons who are not in it that succeed, by "
     "Wilson's estimate; 0 to 1, for comparison",
     "risk": "what persons risk by being in the release: (attack rate - control rate) / (1 - "
-    "control rate), so that 1 is an attack that always succeeds; 0 to 1, less is safer",
+    "control rate); 0 to 1, less is safer",
     "low": "least share of persons whom the attack hits because they are in the release, by the "
     "interval of 95 %; 0 to 1, less is safer",
     "high": "largest share of persons whom the attack hits because they are in the release, by the "

@@ -123,7 +123,7 @@ class TestSize:
         return good(source={"format": "jdbc", "options": options}, spark={"conf": {"x": text}})
 
     def path(self, text: str) -> dict[str, Any]:
-        return good(source={"format": "csv", "path": text}, events=text)
+        return good(source={"format": "csv", "path": text}, events=f"./{text}")
 
     def test_keys(self) -> None:
         ledger = {"key_file": "/dev/zero"}
