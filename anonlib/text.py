@@ -156,8 +156,8 @@ def join_names(names: Iterable[str]) -> str:
 
 
 def find_alike(names: Iterable[str]) -> frozenset[str]:
-    """The names that another one differs from in case only, as Spark and Delta compare them: they
-    tell `straße` from `strasse`."""
+    """The names that differ from another one in case only, as Spark and Delta see it: to them
+    `straße` and `strasse` are two names."""
     counts = Counter(map(str.lower, names := [*names]))
     return frozenset(name for name in names if counts[name.lower()] > 1)
 
@@ -199,7 +199,7 @@ def spell_figure(value: float | None, absent: str = "–") -> str:
 
     Args:
         value: The figure.
-        absent: What is said of none, NaN and infinity.
+        absent: What stands for None, NaN and infinity.
     """
     if value is None or not math.isfinite(value):
         return absent
@@ -249,7 +249,7 @@ def fold_text(text: str) -> str:
 
 
 def see_text(text: str) -> str:
-    """The text as people see it, in its own case: `fold_text` but for that."""
+    """The text as people see it: like `fold_text`, but in its own case."""
     if text.isascii() and text.isprintable():
         return " ".join(text.split())
     seen = normalize("NFKC", text.translate(_VISIBLE))

@@ -149,7 +149,7 @@ def whole_number(least: int | None) -> Any:
             number = int(text)
         except ValueError:
             raise argparse.ArgumentTypeError(
-                "a whole number is needed; where several may be, put blanks between: 12 20"
+                "a whole number is needed; if several are allowed, put blanks between them: 12 20"
                 if "," in text
                 else "a whole number is needed"
             ) from None

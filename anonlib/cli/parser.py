@@ -214,9 +214,10 @@ def _suggest(verbs: Any) -> None:
         "try kernels and k on a sample of a table, and suggest three of them",
         f"""
             Nothing is published. Each attempt is a release of the sample in memory,
-            audited as any other. Losses are of the sample: those of the whole table
-            are smaller. For a table, a config is drafted as by init, and gets the
-            kernel and the partitioner of the least loss; it is to be reviewed.
+            audited as any other. Losses are of the sample; where that is a part of
+            the table, those of the whole table are smaller. For a table, a config
+            is drafted as by init, and gets the kernel and the partitioner of the
+            least loss; it is to be reviewed.
 
             examples:
               anonlib suggest people.csv                  drafts people.yaml
@@ -471,7 +472,7 @@ def _certificate(verbs: Any) -> None:
         "certificate",
         "write the certificate of a release, for a privacy officer to sign",
         """
-            Two pages and annexes, in HTML made for paper, or in PDF (anonlib[pdf]).
+            Two pages and annexes, in HTML made for paper, or in PDF (needs WeasyPrint).
 
             examples:
               anonlib certificate out/adult.private/2026-01-31.json

@@ -439,7 +439,7 @@ def _hides_values(column: Column) -> bool:
 
 
 def is_key(n_values: int, n_rows: int) -> bool:
-    """Whether nearly each row has a value of its own, and they are more than by chance."""
+    """Whether nearly every row has a value of its own, and there are more values than a few."""
     return n_values > MAX_HARMLESS_VALUES and n_values >= NEARLY_ALL * n_rows
 
 

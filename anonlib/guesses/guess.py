@@ -199,8 +199,8 @@ class ColumnProfile:
     @property
     def may_stand_for_persons(self) -> bool:
         """Whether the values of a column that is an identifier are taken for persons: by its name,
-        or by that of a number of nothing else, or because they are many, and nothing that persons
-        have in common."""
+        if that is of persons, or of a number and of no thing or place; or since they are many, and
+        not what persons have in common."""
         is_number = self.is_numbered and not _THINGS & self.words
         is_likely = is_number or (self.distinct_share >= MANY and not _IN_COMMON & self.words)
         return self.names_person or (is_likely and self.n_distinct >= MIN_PERSONS)

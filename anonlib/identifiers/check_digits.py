@@ -11,7 +11,7 @@ from functools import partial
 from itertools import cycle
 
 #: Where a number may begin: a word with a digit, or the letter of a NIE. No letter or digit comes
-#: before it, or after it, nor digits that belong to the same code or number, but years.
+#: before it or after it, nor more digits beyond a mark; but a year may, with a hyphen between.
 _YEAR = r"(?:19|20)\d\d"
 _START = re.compile(
     rf"(?<![^\W_])(?:(?<!\d[-.])|(?<=\b{_YEAR}-))(?<!\d,)"

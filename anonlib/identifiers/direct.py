@@ -175,7 +175,7 @@ class KindCounts:
         candidates: By strict kind: the texts that hold something of its form. Of `BARE_PHONES`: the
             phone numbers that nothing but their digits tells; of `LISTED_NAMES`: names with a
             comma; of `streets`: what may be one.
-        n_examples: By strict kind, and for streets: the different ones.
+        n_examples: By strict kind, and for streets: how many different ones there are.
     """
 
     n_texts: int = 0

@@ -78,14 +78,14 @@ def note_repetitions(repetitions: Iterable[Repetition], k: int) -> Iterator[str]
 
 
 def note_keys(schema: Schema, content: Content, n_rows: int) -> Iterator[str]:
-    """Notes on columns that were accepted although nearly each of n_rows rows has its own value."""
+    """Notes on columns that were accepted although nearly all n_rows rows have their own value."""
     protected = {schema.by_id(id).name for id in schema.protected}
     for c in schema.released:
         plain = c.recoder is None and not c.pseudonym and c.name not in protected
         if plain and is_key(content.distinct.get(c.name, 0), n_rows):
             yield (
-                f"column {c.name}: published as it is, and nearly each row has its own value: who "
-                "knows it finds the row; if it stands for persons, make it an identifier"
+                f"column {c.name}: published as it is, and nearly every row has its own value: "
+                "whoever knows it finds the row; if it stands for persons, make it an identifier"
             )
 
 

@@ -47,7 +47,7 @@ MOST_VALUES = 2 * MOST_TEXTS
 LEAST_LONG = 10 ** (LEAST_CODE - 1)
 #: How many 64-bit hashes there are.
 N_HASHES = 2.0**64
-#: What texts are tried as in the way of computers, the narrowest first.
+#: What texts are tried as, written as computers write them; the narrowest first.
 _PLAIN = {"int": TEXT_TYPES["bigint"], **TEXT_TYPES}
 _SHAPES = {**_PLAIN, **{name: shape for name, (_, shape) in LAYOUTS.items()}}
 #: How many texts are looked at first: most shapes do not fit them.
@@ -285,7 +285,7 @@ def _find_shapes(plain: pa.Array) -> frozenset[str] | None:
 
 
 def _are_short(texts: pa.Array) -> bool:
-    """Whether texts of whole numbers are of 32 bits."""
+    """Whether the whole numbers in texts fit into 32 bits."""
     numbers = pc.utf8_ltrim(texts, "+").cast(pa.int64()).to_numpy()
     return bool((numbers == numbers.astype(np.int32)).all())
 

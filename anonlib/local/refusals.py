@@ -130,7 +130,7 @@ def judge_target(
     elif not privacy.acknowledges_unique(target.name):
         yield Problem(
             where,
-            f"nearly each row has a value of its own ({agreement.n_labels} values in "
+            f"nearly every row has a value of its own ({agreement.n_labels} values in "
             f"{agreement.n_rows} rows), so that who knows it finds the row, and {column.name}; "
             "coarsen it or give it `role: drop`, or name it under privacy.acknowledge_unique",
         )
@@ -150,8 +150,8 @@ def refuse_rare(
     """
     names = ", ".join(column.name for column in columns)
     keys = [c.name for c, n in zip(columns, n_values, strict=True) if is_key(n, n_rows)]
-    told = f"{', '.join(keys)}: nearly each row has a value of its own, as names and numbers of "
-    told += "persons have: give it `role: identifier`; "
+    told = f"{', '.join(keys)}: nearly every row has its own value, as with names and numbers of "
+    told += "persons: give it `role: identifier`; "
     return Problem(
         "privacy.acknowledge_unique",
         f"{told if keys else ''}{n_rare} combinations of the insensitive columns ({names}) are "

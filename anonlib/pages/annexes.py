@@ -33,7 +33,7 @@ from anonlib.pages.specs import (
 from anonlib.pages.words import count_classes, spell_model, spoken
 from anonlib.text import count_noun, printable
 
-#: Measures of the chance to be found, of which EMA's threshold is.
+#: Measures of the chance to be found, which EMA's threshold bounds.
 CHANCES = ("reidentification", "population")
 
 
@@ -166,7 +166,7 @@ class _Points:
             f"removed: {', '.join(removed) or 'none'}",
             *([f"as pseudonyms: {self._list_pseudonyms()}"] if len(removed) < len(own) else []),
             *([f"other columns that are removed: {', '.join(others)}"] if others else []),
-            *([f"released, with a value of its own in nearly each row: {keys}"] if keys else []),
+            *([f"released, with a value of its own in nearly every row: {keys}"] if keys else []),
         ]
         return "; ".join(parts)
 
@@ -223,7 +223,7 @@ class _Points:
         return f"{word}: {known}; {rest} is {NOT_COVERED}" if known else NOT_COVERED
 
     def _say_threshold(self) -> str:
-        """What the chance to be found must be within, and nothing else."""
+        """The bounds of the chance to be found, and of nothing else."""
         k, policy = find_k(self._record), self._record["settings"].get("policy")
         gates = [g.text for g in list_gates(self._record) if g.measure in CHANCES]
         found = find_chance(self._record)

@@ -349,9 +349,9 @@ def was_tested(record: Record, name: str) -> bool:
 
 
 def _attack(record: Record, name: str) -> Iterator[Row]:
-    """The lines of an attack, that of the subject whose risk may be the highest in front. Few
-    attempts prove little: what counts is how high the risk may be. Of many subjects, others are
-    shown if their interval excludes 0, or is unknown; the rest are counted."""
+    """The lines of an attack, first that of the subject whose risk may be the highest. Few attempts
+    prove little: what counts is how high the risk may be. Where subjects are many, others are shown
+    if their interval excludes 0 or is unknown; the rest are counted."""
     measured = (record.get("evaluation") or {}).get("measures", {}).get(name)
     by_subject: dict[str, dict[str, float | None]] = {}
     for each in (measured or {}).get("figures", ()):
@@ -466,7 +466,7 @@ def _rest(record: Record) -> Iterator[Row]:
             f"published as they are; rare combinations: {state}",
         )
     for name in list_keys(record):
-        yield name, "nearly each row has its own value: who knows it finds the row"
+        yield name, "nearly every row has its own value: whoever knows it finds the row"
     for name in (name for name, c in columns.items() if c.get("pseudonym")):
         yield name, f"pseudonyms: {_say_links(name, record)}"
     if read_persons(record).kind == "declared":

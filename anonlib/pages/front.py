@@ -144,7 +144,7 @@ _ATTACKED = _Question(
     # Few attempts prove little: what counts is how high the risk may be.
     tuple(f"{name}.high" for name in ATTACKS),
     THRESHOLD,
-    f"{_OURS} ({_REGULATORS} name it for another figure, the chance to be found)",
+    f"{_OURS} ({_REGULATORS} set it for another figure, the chance to be found)",
     "raise k, or leave out quasi-identifiers.",
     "name singling_out, linkability and inference in evaluate: the release was not attacked.",
 )
@@ -366,7 +366,7 @@ def _judge_persons(record: Record) -> Iterator[JudgedFigure]:
         advice = f"name {name} in unit if it stands for a person."
         yield JudgedFigure(_FOUND.title, "look", None, text, advice)
     for name in map(printable, list_keys(record)):
-        text = f"{name} is released as it is, and nearly each row has its own value."
+        text = f"{name} is released as it is, and nearly every row has its own value."
         advice = f"make {name} an identifier, or drop it, if it stands for a person."
         yield JudgedFigure(_FOUND.title, "look", None, text, advice)
 
@@ -489,7 +489,7 @@ def _judge_told(record: Record, gates: _GateBounds) -> Iterator[JudgedFigure]:
     known = {each["of"] for each in figures if each["value"] is not None}
     if unknown := [printable(name) for name in names if name not in known]:
         text = f"Not measured: what classes tell of {', '.join(unknown)}."
-        advice = "name the measure disclosure in evaluate: models bound what classes tell in part."
+        advice = "name the measure disclosure in evaluate: models bound part of what classes tell."
         yield JudgedFigure(_TOLD.title, "look", None, text, advice)
     yield _judge_models(record, names)
 

@@ -112,8 +112,8 @@ def list_repeating(record: Record) -> list[str]:
 
 
 def list_keys(record: Record) -> list[str]:
-    """Columns that are released as they are, without a model of their own, although nearly each
-    row of the source has its own value."""
+    """Columns that are released as they are, without a model of their own, although nearly
+    every row of the source has its own value."""
     distinct = (record.get("content") or {}).get("distinct", {})
     columns = (record.get("settings") or {}).get("columns", {})
     guarded = {spec_of_verdict(verdict).get("attribute") for verdict in list_verdicts(record)}

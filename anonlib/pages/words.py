@@ -23,7 +23,7 @@ def number(value: Any) -> str:
 
 
 def show_measured(value: Any, *, exact: bool) -> str:
-    """The measured figure of a verdict. exact: Whether it is no bound."""
+    """The measured figure of a verdict. exact: Whether it is the figure, and not a bound on it."""
     if value is None:
         return "not measured"
     return number(value) if exact else f"{number(value)} or better"

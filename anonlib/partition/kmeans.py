@@ -16,7 +16,7 @@ from anonlib.partition.cuts import Singles, with_one
 FITTED_PER_LEAF = 256
 #: Splits are fitted on at least this many sampled rows, if the leaf has them.
 MIN_FITTED = 10_000
-#: Steps end where the centres move by less than this share of the mean variance.
+#: Steps end when the squared moves of the centres are at most this share of the mean variance.
 TOLERANCE = 1e-4
 
 
@@ -27,8 +27,8 @@ class KMeansPartitioner(TreePartitioner):
     one per block, and a block's sibling is also its nearest block, for merging. If a split leaves
     less than the share `balance` of the rows on a side, it is moved along its axis, as far as
     repeated tuples allow. This makes blocks of similar size and a flat tree.
-    The centres are those of scikit-learn's KMeans on the weighted sample, whose import alone would
-    take longer than all splits.
+    The centres are those of scikit-learn's KMeans on the weighted sample. They are found without
+    it: its import would take longer than all splits.
     References: Steinbach, Karypis, Kumar, A comparison of document clustering techniques, 2000;
     Arthur, Vassilvitskii, k-means++, 2007.
     Cost O(m f log(n_leaves)) for a sample of m rows and f features.
@@ -109,7 +109,7 @@ def find_two_means(x: Floats, weight: Ints, max_iter: int, seed: int) -> tuple[F
     """
     middle = x.mean(axis=0)
     x = x - middle
-    centres = np.stack(_far_apart(x, weight, np.random.RandomState(seed)))
+    centres = np.stack(_draw_centres(x, weight, np.random.RandomState(seed)))
     least_shift = TOLERANCE * x.var(axis=0).mean()
     for _ in range(max_iter):
         a, b = centres
@@ -123,7 +123,7 @@ def find_two_means(x: Floats, weight: Ints, max_iter: int, seed: int) -> tuple[F
     return a, b
 
 
-def _far_apart(x: Floats, weight: Ints, draw: np.random.RandomState) -> tuple[Floats, Floats]:
+def _draw_centres(x: Floats, weight: Ints, draw: np.random.RandomState) -> tuple[Floats, Floats]:
     """A random row, and the better of two that are drawn by their squared distance from it."""
 
     def squares(row: int) -> Floats:

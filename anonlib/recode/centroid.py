@@ -26,9 +26,9 @@ class Centroid(Recoder):
     Without `keep_type`, integers and decimals give the float64 nearest to the exact mean.
 
     A mean of floats never overflows and lies within the cell's range. For c values its error is at
-    most c * 2**-53 times their mean magnitude. It is then rounded to 15 significant digits: 77.46,
-    not 77.46000000000001. float32 is averaged in float64, then rounded. An
-    infinite value makes the mean infinite; both infinities in one cell make it null.
+    most c * 2**-53 times their mean magnitude. The mean is then rounded to 15 significant digits:
+    77.46, not 77.46000000000001. float32 is averaged in float64, then rounded. An infinite value
+    makes the mean infinite; both infinities in one cell make it null.
 
     With `restore_variance` the means are then rescaled about their own mean, block by block. The
     released values of a block get the variance of the present values that they replace. If every

@@ -100,9 +100,10 @@ def find_lower_header(lines: Sequence[str], delimiter: str) -> int | None:
 
 
 def has_header(rows: Sequence[Sequence[str]]) -> bool:
-    """Whether the first row names columns: no cell is a number or a date, and at most half of the
-    cells are values of their columns further down. Of a row with empty cells, as pandas writes the
-    head of its index, or with equal ones, none is. rows: Cells without blanks at their ends."""
+    """Whether the first row names columns: no cell is a number, a date or a time, and at most
+    half of the cells are values of their columns further down. Of a row with empty cells, as pandas
+    writes the head of its index, or with equal ones, none is. rows: Cells without blanks at their
+    ends."""
     first, *others = rows
     names = {i: name for i, name in enumerate(first) if name}
     if not names or any(map(_is_value, names.values())):

@@ -28,8 +28,8 @@ from anonlib.spark.loan import return_session
 from anonlib.spark.session import session
 from anonlib.table.plain_types import to_plain_type
 
-#: What tasks tell of a column, by its place: its facts, and the hashes of its rows, if there are to
-#: be any.
+#: What a task tells of a column, by its place: the task, the column's facts and, where they are
+#: asked for, the hashes of its rows.
 _FACTS = "place int, task int, facts string, hashes binary"
 #: What is made of them.
 _PROFILES = "place int, profile string, hashes binary"

@@ -82,7 +82,8 @@ def profile_columns(
 
 
 def _find_unique(raw: DataFrame, ids: Iterable[str], n_rows: int) -> set[str]:
-    """Those of the first columns without a repeated or missing value in the whole table."""
+    """Of the first MAX_COUNTED columns, those without a repeated or missing value in the whole
+    table."""
     unique = set()
     for id in [*ids][:MAX_COUNTED]:  # apart, since Spark copies every row for each of several
         n_distinct = raw.agg(F.count_distinct(id)).head()

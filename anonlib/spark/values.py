@@ -123,7 +123,7 @@ def _needs_json(type: DataType) -> bool:
 
 def _spell(column: Column, type: DataType) -> Column:
     """A value with what Spark's hash leaves out: it chains the elements of a list without their
-    number, and takes no notice of nulls. `hash_rows` does the same."""
+    number, and skips nulls. `hash_rows` adds the same."""
     if isinstance(type, ArrayType):
         inner = type.elementType
         flagged = F.transform(column, lambda each: F.struct(each.isNull(), _spell(each, inner)))

@@ -158,8 +158,8 @@ def split_pattern(pattern: str) -> list[str]:
 
 
 def make_shape(pattern: str) -> str:
-    """The shape of texts that have a pattern of dates. Without it Spark takes a sign before a year,
-    and years of five digits after one."""
+    """The shape of texts that have a pattern of dates. Spark itself also reads a sign before a
+    year, and after a sign years of five digits."""
 
     def spell(part: re.Match[str]) -> str:
         letter, n = part[1], len(part[0])

@@ -64,7 +64,7 @@ def section(model: type[BaseModel], path: str) -> str:
             else shown(field.get_default(call_default_factory=True))
         )
         if key in FILLED:
-            default = usual(DEFAULTS, f"{path}.{key}".strip("."))
+            default = find_usual(DEFAULTS, f"{path}.{key}".strip("."))
         about = [(each.__doc__ or "").partition("\n\n")[0].strip() for each in inner]
         rows.append((f"`{key}`", default, field.description or " ".join(about)))
         below += [(each, f"{path}.{key}".strip(".")) for each in inner]
@@ -76,7 +76,7 @@ def section(model: type[BaseModel], path: str) -> str:
     return "\n".join(parts)
 
 
-def usual(tree: Any, path: str) -> str:
+def find_usual(tree: Any, path: str) -> str:
     """What a field is filled with."""
     for name in path.split("."):
         tree = tree.get(name) if isinstance(tree, dict) else None

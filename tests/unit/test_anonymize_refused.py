@@ -118,7 +118,7 @@ class TestWhatIsRefused:
         said = r'are rarer than k = 5; .* accept it: `privacy=\{"acknowledge_unique": \["born"\]\}`'
         with pytest.raises(InfeasibleError, match=said):
             released(people(), insensitive=["born"])
-        with pytest.raises(InfeasibleError, match=r"row: nearly each .* name it in `identifiers`;"):
+        with pytest.raises(InfeasibleError, match=r"row: nearly .* name it in `identifiers`;"):
             released(people(), insensitive=["row"], one_row_per_person=True)
         accepted = released(
             people(),
@@ -126,7 +126,7 @@ class TestWhatIsRefused:
             one_row_per_person=True,
             privacy={"acknowledge_unique": ["row"]},
         )
-        told = "column row: published as it is, and nearly each row has its own value: who knows"
+        told = "column row: published as it is, and nearly every row has its own value: whoever"
         assert [note.startswith(told) for note in accepted.notes].count(True) == 1
         data = people().assign(flag=[i % 3 for i in range(400)])
         with pytest.raises(AuditError, match="drop or coarsen flag, or accept it: name them under"):

@@ -200,8 +200,8 @@ def test_the_note_on_predicates_says_what_attempts_are() -> None:
     found = make_case(people(), CONFIG, noisy).findings(SinglingOut(attempts=150))
     (note,) = {each.note for each in found.figures if each.of == "univariate"}
     assert re.fullmatch(
-        r"[\d,]+ of 3\d\d predicates hold for one released row; an attack takes 2 of them, and "
-        "fails if none does",
+        r"[\d,]+ of 3\d\d predicates hold for one released row; an attack tries 2 of the 3\d\d, "
+        "and fails if none of these does",
         note,
     )
 

@@ -509,7 +509,7 @@ def test_a_released_column_with_a_value_of_its_own_in_each_row() -> None:
     """Accepted or not: classes say nothing of who knows it. A column under a model is no such."""
     content = {"distinct": {"city": 30012, "diagnosis": 30012, "age": 30012}}
     found = facts(content=content)
-    told = "nearly each row has its own value: who knows it finds the row"
+    told = "nearly every row has its own value: whoever knows it finds the row"
     lines = [
         line.cells
         for section in list_sections(record(content=content), "")[0]
@@ -518,9 +518,9 @@ def test_a_released_column_with_a_value_of_its_own_in_each_row() -> None:
     ]
     assert lines == [("city", told)]
     assert texts(found, "Annex: EMA")["1 direct identifiers"] == (
-        "removed: name; released, with a value of its own in nearly each row: city"
+        "removed: name; released, with a value of its own in nearly every row: city"
     )
-    text = "city is released as it is, and nearly each row has its own value."
+    text = "city is released as it is, and nearly every row has its own value."
     assert judge_risks(record(content=content))[0].reason.endswith(text)
     assert text not in render(record(content={"distinct": {"city": 20_000}}))
 

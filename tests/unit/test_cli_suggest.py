@@ -74,7 +74,7 @@ def test_a_table_gets_a_draft_with_the_first_choice(
 
 def test_several_numbers_have_blanks_between(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["suggest", "people.csv", "--k", "12,20"]) == 2
-    assert "where several may be, put blanks between: 12 20" in capsys.readouterr().err
+    assert "if several are allowed, put blanks between them: 12 20" in capsys.readouterr().err
 
 
 def test_a_draft_has_the_seed_that_was_tried(

@@ -342,7 +342,7 @@ class TestRareCombinations:
         attributes = {"number": {"role": "insensitive"}}
         (problem,) = found(rows, attributes=attributes)
         assert problem.text.startswith(
-            "number: nearly each row has a value of its own, as names and numbers of persons have: "
+            "number: nearly every row has its own value, as with names and numbers of persons: "
             f"give it `role: identifier`; {N} combinations of the insensitive columns"
         )
 

@@ -93,7 +93,7 @@ class TestRisks:
         record["settings"]["columns"] = columns
         found = risk(record, ATTACKED)
         assert (
-            "the most by anonlib's default (EMA Policy 0070 and Health Canada name it for"
+            "the most by anonlib's default (EMA Policy 0070 and Health Canada set it for"
             in found.reason
         )
         assert "0.58 of singling out (multivariate)" in found.reason

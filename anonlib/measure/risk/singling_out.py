@@ -94,7 +94,7 @@ class SinglingOut(AttackMeasure):
         ):
             attempts = _compare(n, persons[0], persons[1], *counts[2:])
             note = f"{len(its):,} of {count_noun(n_built, 'predicate')} hold for one released row"
-            note += f"; an attack takes {TRIES} of them, and fails if none does"
+            note += f"; an attack tries {TRIES} of the {n_built:,}, and fails if none of these does"
             figures += attempts.figures(kind, note)
         return Findings(tuple(figures))
 
