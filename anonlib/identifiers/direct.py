@@ -6,11 +6,12 @@ within texts, too: a few of them in remarks are a leak.
 """
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from decimal import Decimal
 from ipaddress import ip_address
+from math import sqrt
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -131,6 +132,8 @@ _LEAST_EXAMPLES = dict.fromkeys(_STRICT, 3)
 #: all kinds with one digit to check need so many.
 _LEAST_CHECKED = 5
 _LEAST_EXAMPLES["card numbers"] = _LEAST_CHECKED
+#: Strict kinds without a check digit.
+_UNCHECKED = ("e-mail addresses", "social security numbers")
 #: So many streets are no names of parts and findings.
 _LEAST_STREETS = 10
 #: Kinds that numbers can be of, too.
@@ -172,7 +175,7 @@ class KindCounts:
         n_texts: All texts.
         n_direct: Those that show who a person is, of whatever kind.
         of_kind: By kind: its texts. Of a strict kind, those that hold one.
-        candidates: By strict kind: the texts that hold something of its form. Of `BARE_PHONES`: the
+        candidates: By strict kind: how many different things have its form. Of `BARE_PHONES`: the
             phone numbers that nothing but their digits tells; of `LISTED_NAMES`: names with a
             comma; of `streets`: what may be one.
         n_examples: By strict kind, and for streets: how many different ones there are.
@@ -199,7 +202,8 @@ def count_kinds(texts: Iterable[str]) -> KindCounts:
     """What the texts are of. Cost: some ten microseconds for a short text."""
     of_kind: Counter[str] = Counter()
     candidates: Counter[str] = Counter()
-    examples: dict[str, set[str]] = {}
+    examples: defaultdict[str, set[str]] = defaultdict(set)
+    forms: defaultdict[str, set[str]] = defaultdict(set)
     n_texts = n_direct = 0
     for text in texts:
         plain, n_texts = _make_plain(text), n_texts + 1
@@ -209,19 +213,21 @@ def count_kinds(texts: Iterable[str]) -> KindCounts:
         found = [*_find_strict(plain)]
         passed = [(kind, each) for kind, each, passes in found if passes]
         for kind, each in passed:
-            examples.setdefault(kind, set()).add(each)
+            examples[kind].add(each)
+        for kind, each, _ in found:
+            forms[kind].add(each)
         kinds += {kind for kind, _ in passed}
-        candidates.update({kind for kind, *_ in found})
         if "phone numbers" in kinds and not find_phone(plain).is_marked:
             candidates[BARE_PHONES] += 1
         candidates[LISTED_NAMES] += "names of persons" in kinds and "," in plain
         street = "" if "postal addresses" in kinds else find_street(plain[:MOST_SHORT])
         if street:
             candidates["streets"] += 1
-            examples.setdefault("streets", set()).add(street)
+            examples["streets"].add(street)
         of_kind.update(kinds)
         n_direct += not {*kinds}.isdisjoint(_WHOLE_DIRECT)
     n_examples = Counter({kind: len(each) for kind, each in examples.items()})
+    candidates.update({kind: len(each) for kind, each in forms.items()})
     return KindCounts(n_texts, n_direct, of_kind, candidates, n_examples)
 
 
@@ -268,8 +274,9 @@ def main_kind(counts: KindCounts, *, is_number: bool = False) -> str | None:
     if is_direct and main not in LOOSE_KINDS and not are_bare:
         return main
     for kind, least in _LEAST_EXAMPLES.items():
-        many = counts.n_examples[kind] >= least
-        if many and of_kind[kind] >= MIN_SHARE * counts.candidates[kind]:
+        n_passed, n_tried = counts.n_examples[kind], counts.candidates[kind]
+        others = MIN_SHARE * n_tried if kind in _UNCHECKED else _bound_chance(n_tried)
+        if n_passed >= max(least, others):
             return _HOLDERS[kind]
     if are_bare:
         return BARE_PHONES
@@ -280,6 +287,12 @@ def main_kind(counts: KindCounts, *, is_number: bool = False) -> str | None:
     if counts.candidates[LISTED_NAMES] >= MIN_SHARE * n:
         return LISTED_NAMES
     return next((kind for kind in _WHOLE if of_kind[kind] >= MIN_SHARE * n), None)
+
+
+def _bound_chance(n: int) -> float:
+    """So many of n numbers don't pass a check by chance. Where codes are made of dates, one in
+    seven passes that of some state; this is one in five, and three standard deviations."""
+    return 0.2 * n + 1.2 * sqrt(n)
 
 
 def tell_signs(kind: str) -> str:

@@ -187,6 +187,23 @@ COLUMNS: list[tuple[str, Iterable[str], str | None]] = [
     ("any 16 digits", [str(4_111_111_111_111_111 + 7 * i) for i in range(900)], None),
     ("four cards", ["x"] * 99 + [f"4111 1111 1111 {n}" for n in CARDS[:4]], None),
     ("five cards", ["x"] * 99 + [f"4111 1111 1111 {n}" for n in CARDS], "texts with card numbers"),
+    (
+        "cards among other numbers",
+        [luhn(f"411111111111{i:03}") for i in range(200, 240)]
+        + [f"PAY-4{i * 7919:014}" for i in range(60)],
+        "texts with card numbers",
+    ),
+    (
+        "cards among measurements",
+        [f"paid by {luhn(f'411111111111{i:03}')}" for i in range(200, 240)]
+        + [f"score 4.{i * 7919:015}" for i in range(60)],
+        "texts with card numbers",
+    ),
+    (
+        "codes with a day",
+        [f"INV-2024{i % 12 + 1:02}{i % 28 + 1:02}{i:03}" for i in range(700)],
+        None,
+    ),
     ("cards by chance", [f"{n} 4111 1111 1111 {n}" for n in range(1100, 1170)], None),
     ("streets", map(street, range(40)), "postal addresses"),
     (
