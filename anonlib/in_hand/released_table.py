@@ -171,7 +171,7 @@ class Release:
 
     def _lines(self) -> Iterator[tuple[str, str]]:
         from anonlib.pages.meanings import explain_figure
-        from anonlib.pages.words import number, show_measured
+        from anonlib.pages.words import number, show_measurement
 
         lost = self.record["n_suppressed"]
         n_rows, n_classes = self.audit.n_rows, self.audit.n_classes
@@ -179,7 +179,7 @@ class Release:
         yield "rows", f"{n_rows:,} in {classes}, {lost:,} suppressed"
         verdicts = self.audit.verdicts
         for verdict in verdicts[:MOST_LINES]:
-            measured = show_measured(verdict.value, exact=verdict.exact)
+            measured = show_measurement(verdict.value, exact=verdict.exact)
             holds = "holds" if verdict.holds else "fails"
             yield verdict.model, f"{holds} ({measured}, required {number(verdict.required)})"
         if len(verdicts) > MOST_LINES:

@@ -38,7 +38,7 @@ from anonlib.pages.specs import (
     read_persons,
     say_persons,
 )
-from anonlib.pages.words import number, show_measured, spoken
+from anonlib.pages.words import number, show_measurement, spoken
 from anonlib.text import MISSING_TOKENS, count_noun, is_few, printable, tell_apart
 
 #: Said where nothing covers a point.
@@ -241,7 +241,7 @@ def describe_verdict(verdict: Record) -> Row:
     holds = "holds" if verdict["holds"] else "fails"
     return (
         verdict["model"],
-        show_measured(verdict["value"], exact=verdict["exact"]),
+        show_measurement(verdict["value"], exact=verdict["exact"]),
         number(verdict["required"]),
         holds,
     )

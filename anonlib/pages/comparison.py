@@ -25,7 +25,7 @@ from anonlib.pages.specs import (
     read_persons,
     spec_of_verdict,
 )
-from anonlib.pages.words import number, show_measured, spell_model, spoken
+from anonlib.pages.words import number, show_measurement, spell_model, spoken
 from anonlib.text import count_noun, printable, read_worse
 
 Pair: TypeAlias = tuple[float | None, float | None]
@@ -424,6 +424,6 @@ def _verdicts(record: Record) -> Iterator[tuple[tuple[str, int], tuple[str, str]
         how = ", ".join(f"{spoken(name)} = {spec[name]}" for name in numbers)
         what = spell_model({name: spec[name] for name in spec if name not in numbers})
         n_same[what] += 1
-        value = show_measured(verdict["value"], exact=verdict["exact"])
+        value = show_measurement(verdict["value"], exact=verdict["exact"])
         holds = "" if verdict["holds"] or verdict.get("at_release") else ", FAILS"
         yield (what, n_same[what]), (how, f"{value}{holds}")

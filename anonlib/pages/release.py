@@ -47,7 +47,7 @@ from anonlib.pages.words import (
     count_classes,
     number,
     percent,
-    show_measured,
+    show_measurement,
     show_moments,
     spell_label,
     spell_model,
@@ -221,7 +221,7 @@ def _verdicts(record: Record) -> Iterator[ShownVerdict]:
     for each in list_verdicts(record):
         yield ShownVerdict(
             rule=spell_model(spec_of_verdict(each)),
-            value=show_measured(each["value"], exact=each["exact"]),
+            value=show_measurement(each["value"], exact=each["exact"]),
             bound=number(each["required"]),
             holds=None if each.get("at_release") else each["holds"],
         )

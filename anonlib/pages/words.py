@@ -22,7 +22,7 @@ def number(value: Any) -> str:
     return spell_figure(value)
 
 
-def show_measured(value: Any, *, exact: bool) -> str:
+def show_measurement(value: Any, *, exact: bool) -> str:
     """The measured figure of a verdict. exact: Whether it is the figure, and not a bound on it."""
     if value is None:
         return "not measured"

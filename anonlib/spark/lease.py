@@ -67,7 +67,7 @@ _TEMPORARY = re.compile(r"\.\d{20}\.json\.[0-9a-f-]{36}\.tmp(\.crc)?|\.\.\d{20}\
 #: What a lease tells of its run: that it is alive; that it seems so, by its last beat; that its
 #: commit may still arrive, though it has ended or does not answer; that its time is over, but its
 #: clock may be behind, so that it must be watched; that it is dead.
-State = Literal["alive", "seems alive", "may arrive", "overdue", "dead"]
+RunState = Literal["alive", "seems alive", "may arrive", "overdue", "dead"]
 
 _FREE = json.dumps({"free": True})
 
@@ -502,7 +502,7 @@ def _has_it(holder: dict[str, Any]) -> bool | None:
     return found
 
 
-def _judge(holder: dict[str, Any], now: float, patience: float, has_it: bool | None) -> State:
+def _judge(holder: dict[str, Any], now: float, patience: float, has_it: bool | None) -> RunState:
     """The state of a run by its lease.
 
     Args:
