@@ -49,7 +49,7 @@ def groupable(dtype: T.DataType, *, maps: bool) -> bool:
         case T.ArrayType():
             return groupable(dtype.elementType, maps=maps)
         case T.StructType():
-            names = {name.casefold() for name in dtype.names}  # Spark finds fields by these
+            names = {name.lower() for name in dtype.names}  # Spark finds fields by these
             types = [field.dataType for field in dtype.fields]
             return len(names) == len(types) and all(groupable(t, maps=maps) for t in types)
         case T.MapType():

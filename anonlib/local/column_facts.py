@@ -42,7 +42,7 @@ from anonlib.table.schema import is_atomic
 from anonlib.text import DECIMAL_TEXT, MISSING_TOKENS, TEXT_TYPES, TWO_LETTERS
 
 #: The most distinct values that facts keep: those of the least hashes.
-MOST_VALUES = 2 * MOST_TEXTS
+MOST_VALUES = 4 * MOST_TEXTS
 #: The least whole number that is kept: of fewer digits, none is a code or reaches a person.
 LEAST_LONG = 10 ** (LEAST_CODE - 1)
 #: How many 64-bit hashes there are.
@@ -205,7 +205,7 @@ def make_profile(name: str, type: pa.DataType, facts: ColumnFacts) -> ColumnProf
     """The profile of a column, by the facts of all its values."""
     if not is_atomic(type):
         return ColumnProfile(name, name_type(type), facts.n_present, 0, is_seen=False)
-    texts = [text or "" for text in facts.least.values()][:MOST_TEXTS]
+    texts = [text or "" for text in facts.least.values()]
     numbers = [TOKENS[code - 1] for code, _ in facts.tokens.values() if code >= FIRST_NUMBER]
     is_text = pa.types.is_string(type)
     reading = _choose_reading(facts)

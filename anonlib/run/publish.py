@@ -342,9 +342,9 @@ class Target(History):
                 "release to another table"
             )
         made = list_identity_columns(read_metadata(self._spark, self._snapshot).schema)
-        ours = {name.casefold() for name in columns.names}
+        ours = {name.lower() for name in columns.names}
         for name in made:
-            if name.casefold() in ours:
+            if name.lower() in ours:
                 raise InputError(
                     f"release.path: the table at {self.path} makes the values of column {name} "
                     "itself (GENERATED ALWAYS AS IDENTITY), and takes none; rename the column of "

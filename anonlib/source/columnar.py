@@ -97,20 +97,29 @@ def require_same_columns(
     with ThreadPoolExecutor(N_THREADS) as threads:
         footers = dict(zip(paths, threads.map(read, paths), strict=True))
     exact = spark.conf.get("spark.sql.caseSensitive") == "true"
-    problems = [*_differences(footers, names, known, exact=exact)]
+    problems = [*find_differences(footers, names, known, exact=exact)]
     if problems:
         raise InputError("\n".join(map(str, problems)))
 
 
-def _differences(
+def find_differences(
     footers: Mapping[str, StructType],
     names: Collection[str],
     known: Collection[str],
     *,
     exact: bool,
 ) -> Iterable[Problem]:
+    """The columns that files lack, or have with another type.
+
+    Args:
+        footers: By path of a file: its columns.
+        names: The columns that are read.
+        known: Those that some files have.
+        exact: Whether names that differ in case are two columns.
+    """
+
     def key(name: str) -> str:
-        return name if exact else name.casefold()
+        return name if exact else name.lower()
 
     read = {*map(key, known)}
     types = {

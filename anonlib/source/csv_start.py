@@ -17,9 +17,8 @@ MOST_ABOVE = 20
 
 _DELIMITERS = ",;\t|"
 _NUMBER = re.compile(r"\s*[+-]?(\d+([.,]\d*)?|[.,]\d+)\s*")
-#: What no column is named: numbers, dates and times, however they are written.
+#: What columns of dates, times or numbers have, however they are written.
 _VALUES = (
-    _NUMBER,
     *map(re.compile, (DECIMAL_TEXT, DATE_TEXT, TIME_TEXT)),
     *(re.compile(shape) for _, shape in LAYOUTS.values()),
 )
@@ -100,21 +99,28 @@ def find_lower_header(lines: Sequence[str], delimiter: str) -> int | None:
 
 
 def has_header(rows: Sequence[Sequence[str]]) -> bool:
-    """Whether the first row names columns: no cell is a number, a date or a time, and at most
-    half of the cells are values of their columns further down. Of a row with empty cells, as pandas
-    writes the head of its index, or with equal ones, none is. rows: Cells without blanks at their
-    ends."""
+    """Whether the first row names columns: no cell is a number, or a date or a time above others,
+    and at most half of the cells are values of their columns further down. Of a row with empty
+    cells, as pandas writes the head of its index, or with equal ones, none is. rows: Cells without
+    blanks at their ends."""
     first, *others = rows
     names = {i: name for i, name in enumerate(first) if name}
-    if not names or any(map(_is_value, names.values())):
+    if not names or any(map(_NUMBER.fullmatch, names.values())):
+        return False
+    if any(
+        _is_value(name, [row[i] for row in others if i < len(row)]) for i, name in names.items()
+    ):
         return False
     below = [row for row in others if row != first]  # headers of files that were put together
     n_again = sum(any(row[i : i + 1] == [name] for row in below) for i, name in names.items())
     return n_again <= (len(first) / 2 if len({*names.values()}) == len(first) else 0)
 
 
-def _is_value(cell: str) -> bool:
-    return any(shape.fullmatch(cell) for shape in _VALUES)
+def _is_value(name: str, below: Collection[str]) -> bool:
+    """Whether a cell looks as one below it does, like a date, a time or a number. Alone, it may be
+    the name of a month's column."""
+    shapes = [shape for shape in _VALUES if shape.fullmatch(name)]
+    return any(shape.fullmatch(cell) for shape in shapes for cell in below)
 
 
 def seems_of_units(rows: Sequence[Sequence[str]]) -> bool:

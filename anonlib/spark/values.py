@@ -116,7 +116,7 @@ def _needs_json(type: DataType) -> bool:
     if isinstance(type, ArrayType):
         return _needs_json(type.elementType)
     if isinstance(type, StructType):
-        names = {name.casefold().upper().casefold() for name in type.names}
+        names = {name.lower() for name in type.names}
         return len(names) < len(type) or any(_needs_json(field.dataType) for field in type)
     return type.typeName() in ("map", "variant")
 

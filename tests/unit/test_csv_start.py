@@ -72,7 +72,12 @@ def test_the_first_line_is_the_header_or_a_row(lines: list[str]) -> None:
 )
 def test_no_column_is_named_as_values_are(cell: str, names: bool) -> None:
     """A person's row would become names of columns, which reports and drafts show."""
-    assert has_header([["name", cell], ["Ann", "x"], ["Bob", "y"], ["Cy", "z"]]) == names
+    below = ["3", "1990-01-31", "1990-01-31 07:15", "31.1.1990", "31/1/1990 7:15", "x"]
+    assert has_header([["name", cell], *[[f"P{i}", each] for i, each in enumerate(below)]]) == names
+
+
+def test_columns_are_named_by_months() -> None:
+    assert has_header([["region", "2020-01-01", "2020-02-01"], ["R1", "5", "6"], ["R2", "7", "8"]])
 
 
 def test_rows_below_sep_without_a_header() -> None:
