@@ -66,6 +66,7 @@ def refused(said: Said, code: int, *texts: str) -> None:
         assert text in said.error
 
 
+@pytest.mark.cluster
 @pytest.mark.usefixtures("noted")
 def test_append_twice(shell: Shell, spark: SparkSession, tmp_path: Path) -> None:
     refused(shell.release(config(tmp_path, batch(0, 9))), 2, "no table is at", "to append to")

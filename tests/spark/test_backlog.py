@@ -49,6 +49,7 @@ def sealed(folder: Path) -> set[str]:
     return {path.parent.name for path in place.glob("*/rows")}
 
 
+@pytest.mark.cluster
 def test_waits_and_goes(
     shell: Shell, spark: SparkSession, started: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -105,20 +105,22 @@ def test_a_table_that_only_grows_is_not_replaced(
 
 
 class Stopped:
-    """Storage.delete that fails at its n-th call on a table, once."""
+    """A storage whose n-th deletion below a folder fails, once: of a file, or an empty folder."""
 
     def __init__(self, patch: pytest.MonkeyPatch, folder: Path):
         self.left = 0
-        delete = Storage.delete
+        for name in ("delete", "delete_empty"):
+            patch.setattr(Storage, name, self._stop(getattr(Storage, name), f"{folder}/"))
 
+    def _stop(self, delete: Callable[..., None], below: str) -> Callable[..., None]:
         def stopping(storage: Storage, path: str) -> None:
-            if f"{folder}/" in path:
+            if below in path:
                 self.left -= 1
                 if self.left == 0:
                     raise StorageError("stopped")
             delete(storage, path)
 
-        patch.setattr(Storage, "delete", stopping)
+        return stopping
 
 
 def test_nothing_is_left_of_the_old_version(
