@@ -41,7 +41,7 @@ TESTS: dict[str, tuple[str, str]] = {
     "anonlib/auditing/*": (
         """unit/test_audit_rules unit/test_audit_tokens unit/test_audit_report
         unit/test_audit_in_memory unit/test_staged_audit unit/test_audit_of_foreign_models
-        unit/test_shortfalls
+        unit/test_shortfalls unit/test_unions
         unit/test_rows_of_nobody unit/test_types_in_hand unit/test_release_models
         unit/test_records property/test_hierarchical_closeness""",
         """test_audit test_audit_shares test_audit_oracle test_tokens test_look_alikes

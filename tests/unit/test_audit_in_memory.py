@@ -28,7 +28,9 @@ from anonlib.auditing.arrow_values import (
     number_keys,
     number_protected,
 )
+from anonlib.auditing.models import t_closeness
 from anonlib.auditing.report import list_worst
+from anonlib.auditing.verdicts import round_sizes
 from anonlib.hierarchy import Hierarchy
 from anonlib.hierarchy.files import parse_csv
 from anonlib.privacy import CellCounts, PrivacyModel, SparseCounts
@@ -781,3 +783,18 @@ def test_a_share_is_compared_as_it_is() -> None:
                 holds = alpha == largest / known
                 assert own.holds(np.array([largest]) / n) == [holds]
                 assert model.holds(CellCounts(n, n, {"s": counts})) == [holds]
+
+
+@pytest.mark.parametrize("most", [1, 7, 40])
+def test_classes_are_measured_some_at_a_time(monkeypatch: pytest.MonkeyPatch, most: int) -> None:
+    rng = np.random.default_rng(3)
+    columns = {"q": rng.integers(0, 30, 200).tolist(), "s": rng.integers(0, 9, 200).tolist()}
+    model = TCloseness(t=1.0, attribute="s", distance="ordered")
+    at_once = value(columns, model)
+    monkeypatch.setattr(t_closeness, "MAX_CELLS", most)
+    assert value(columns, model) == at_once
+
+
+def test_small_sizes_are_no_powers() -> None:
+    """1500 has 11 binary digits."""
+    assert round_sizes({11: 3, 1500: 2, 2000: 1}) == {11: 3, 1500: 3}
