@@ -27,7 +27,7 @@ NAMED = "named like an identifier"
 #: The share of distinct values above which a column's values hardly repeat.
 NEARLY_UNIQUE = 0.9
 #: The share of distinct values from which on an identifier's values may stand for persons.
-MANY = 0.5
+MANY_SHARE = 0.5
 
 _TIMES = ("date", "timestamp", "timestamp_ntz")
 _INTEGERS = ("tinyint", "smallint", "int", "bigint")
@@ -202,7 +202,7 @@ class ColumnProfile:
         if that is of persons, or of a number and of no thing or place; or since they are many, and
         not what persons have in common."""
         is_number = self.is_numbered and not _THINGS & self.words
-        is_likely = is_number or (self.distinct_share >= MANY and not _IN_COMMON & self.words)
+        is_likely = is_number or (self.distinct_share >= MANY_SHARE and not _IN_COMMON & self.words)
         return self.names_person or (is_likely and self.n_distinct >= MIN_PERSONS)
 
     @property

@@ -51,7 +51,7 @@ N_HASHES = 2.0**64
 _PLAIN = {"int": TEXT_TYPES["bigint"], **TEXT_TYPES}
 _SHAPES = {**_PLAIN, **{name: shape for name, (_, shape) in LAYOUTS.items()}}
 #: How many texts are looked at first: most shapes do not fit them.
-_FIRST = 100
+_N_FIRST = 100
 #: A time of day that there is.
 _CLOCK = r"^.{11}([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9](\.|Z|[+-]|$)|Z|[+-]|$)"
 
@@ -278,7 +278,7 @@ def _find_shapes(plain: pa.Array) -> frozenset[str] | None:
     days in the way of computers are those that Spark can read: no February 30."""
     if not len(plain):
         return None
-    first = plain.slice(0, _FIRST)
+    first = plain.slice(0, _N_FIRST)
     names = [name for name, shape in _SHAPES.items() if _fits(first, shape).all()]
     names = [name for name in names if _fits(plain, _SHAPES[name]).all()]
     return frozenset(name for name in names if name not in _CHECKS or _CHECKS[name](plain))

@@ -126,16 +126,16 @@ def find_two_means(x: Floats, weight: Ints, max_iter: int, seed: int) -> tuple[F
 def _draw_centres(x: Floats, weight: Ints, draw: np.random.RandomState) -> tuple[Floats, Floats]:
     """A random row, and the better of two that are drawn by their squared distance from it."""
 
-    def squares(row: int) -> Floats:
+    def measure_squares(row: int) -> Floats:
         apart = x - x[row]
         found: Floats = np.einsum("ij,ij->i", apart, apart)
         return found
 
     first = int(draw.choice(len(x), p=weight / weight.sum()))
-    far = squares(first)
+    far = measure_squares(first)
     wanted = draw.uniform(size=2) * (far * weight).sum()
     drawn = np.searchsorted(np.cumsum(far * weight), wanted, "right").clip(max=len(x) - 1)
-    second = min(drawn, key=lambda row: (np.minimum(far, squares(row)) * weight).sum())
+    second = min(drawn, key=lambda row: (np.minimum(far, measure_squares(row)) * weight).sum())
     return x[first], x[second]
 
 
