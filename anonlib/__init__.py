@@ -24,26 +24,27 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from anonlib.config.reading import load, parse
-    from anonlib.in_hand import anonymize, audit, evaluate, suggest
+    from anonlib.in_hand.anonymization import anonymize, suggest
+    from anonlib.in_hand.assessment import audit, evaluate
     from anonlib.in_hand.verification import verify
-    from anonlib.local import cells
+    from anonlib.local.cell_grouping import cells
     from anonlib.pages.output import certify, report
     from anonlib.pipeline import check, release, sweep
 
     __version__: str
 
 _HOMES = {
-    "anonymize": "anonlib.in_hand",
-    "audit": "anonlib.in_hand",
-    "cells": "anonlib.local",
+    "anonymize": "anonlib.in_hand.anonymization",
+    "audit": "anonlib.in_hand.assessment",
+    "cells": "anonlib.local.cell_grouping",
     "certify": "anonlib.pages.output",
     "check": "anonlib.pipeline",
-    "evaluate": "anonlib.in_hand",
+    "evaluate": "anonlib.in_hand.assessment",
     "load": "anonlib.config.reading",
     "parse": "anonlib.config.reading",
     "release": "anonlib.pipeline",
     "report": "anonlib.pages.output",
-    "suggest": "anonlib.in_hand",
+    "suggest": "anonlib.in_hand.anonymization",
     "sweep": "anonlib.pipeline",
     "verify": "anonlib.in_hand.verification",
 }

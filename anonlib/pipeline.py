@@ -50,9 +50,9 @@ from anonlib.run.scan import Scan, scan
 from anonlib.run.shortfalls import find_shortfalls
 from anonlib.run.staged_audit import audit_published
 from anonlib.run.steps import Run
-from anonlib.source import Source, open_source
 from anonlib.source.given import require_frame
 from anonlib.source.other_table import require_other_tables
+from anonlib.source.resolved_source import Source, open_source
 from anonlib.source.steady import explain_lost_pin
 from anonlib.spark.delta_files import explain_damage
 from anonlib.spark.lease import Lease, lease, tidy

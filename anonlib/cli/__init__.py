@@ -103,7 +103,7 @@ def _release(args: argparse.Namespace) -> int:
     if args.format == "json":
         print_json(result.to_dict())
     else:
-        from anonlib.cli.show import print_release
+        from anonlib.cli.show.summaries import print_release
 
         print_release(result, args.conf, args.overrides)
         if args.example:
@@ -113,7 +113,7 @@ def _release(args: argparse.Namespace) -> int:
 
 def _audit(args: argparse.Namespace) -> int:
     config = config_of(args)
-    from anonlib.in_hand import audit
+    from anonlib.in_hand.assessment import audit
 
     with progress_of(args) as progress:
         report = audit(args.table, config, progress, version=args.version)
@@ -124,7 +124,7 @@ def _audit(args: argparse.Namespace) -> int:
 
         sys.stdout.write(as_junit("audit", args.table, [*audit_cases(report)]))
     else:
-        from anonlib.cli.show import print_audit
+        from anonlib.cli.show.summaries import print_audit
 
         print_audit(report, args.table)
     if report.at_release:
@@ -141,7 +141,7 @@ def _evaluate(args: argparse.Namespace) -> int:
     if args.format == "json":
         print_json(result.to_dict())
     else:
-        from anonlib.cli.show import print_evaluation
+        from anonlib.cli.show.summaries import print_evaluation
 
         print_evaluation(result, args.conf, args.overrides)
     passed = result.evaluation is None or all(gate.passed for gate in result.evaluation.gates)
@@ -157,7 +157,7 @@ def _check(args: argparse.Namespace) -> int:
     if args.format == "json":
         print_json(asdict(result))
     else:
-        from anonlib.cli.show import print_check
+        from anonlib.cli.show.summaries import print_check
 
         print_check(result, args.conf, args.overrides)
     return 0
@@ -208,7 +208,7 @@ def _plugins(args: argparse.Namespace) -> int:
     if args.format == "json":
         print_json([asdict(listing) for listing in listings])
         return 0
-    from anonlib.cli.show import print_listing, print_listings
+    from anonlib.cli.show.summaries import print_listing, print_listings
 
     if one is None:
         print_listings(listings, args.verb)
@@ -247,7 +247,7 @@ def _certificate(args: argparse.Namespace) -> int:
 
 def _write_page(args: argparse.Namespace, write: Callable[..., str], whom: str) -> int:
     """Writes a page of a run. whom: who may read it."""
-    from anonlib.cli.show import local
+    from anonlib.cli.show.summaries import local
 
     config = None if args.conf is None else config_of(args)
     with progress_of(args) as progress:
@@ -283,7 +283,7 @@ def _runs(args: argparse.Namespace) -> int:
 
 
 def _show(args: argparse.Namespace) -> int:
-    from anonlib.cli.show import print_rows
+    from anonlib.cli.show.summaries import print_rows
     from anonlib.source.look import published_rows
 
     names, rows = published_rows(args.table, args.rows, force=args.force)

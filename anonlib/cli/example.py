@@ -48,8 +48,8 @@ def print_next_steps() -> None:
     """Prints what the example was, and what to do with a table of one's own."""
     from rich.text import Text
 
-    from anonlib.cli.show import console, program
     from anonlib.cli.show.parts import places
+    from anonlib.cli.show.summaries import console, program
 
     to = console()
     to.print()

@@ -133,7 +133,7 @@ def _choose(draft: "Draft", suggestion: "Suggestion") -> "Draft":
 def _try(
     args: argparse.Namespace, config: "Config", partitioners: Sequence[str], progress: "Progress"
 ) -> "Suggestion":
-    from anonlib.in_hand import suggest_for_source
+    from anonlib.in_hand.anonymization import suggest_for_source
     from anonlib.in_hand.suggestion import SuggestOptions
     from anonlib.pages.output import write_page
 

@@ -123,6 +123,11 @@ def read_secret_options(source: SourceSection) -> dict[str, str]:
     return options
 
 
+def read_all_options(source: SourceSection) -> dict[str, str]:
+    """The options of a source, with its secret ones. Raises as `read_secret_options`."""
+    return {**source.options, **read_secret_options(source)}
+
+
 def _private_key(
     attributes: Mapping[str, Attribute],
     pseudonyms: PseudonymsSection | None,

@@ -21,7 +21,7 @@ from anonlib.local.frames import (
     to_arrow,
     to_arrow_with_index,
 )
-from anonlib.local.limits import find_accounts, find_unsupported
+from anonlib.local.spark_only import find_accounts, find_unsupported
 from anonlib.progress import Progress
 from anonlib.run.result import ReleaseResult
 from anonlib.table.schema import Schema

@@ -13,12 +13,12 @@ import pyarrow.compute as pc
 from anonlib import registry
 from anonlib.arrays import Floats, Ints
 from anonlib.config.model import Config, PartitionSection, PrivacySection
+from anonlib.decisions.costs import choose_least_cost
+from anonlib.decisions.limits import size_sample
+from anonlib.decisions.protected import require_values
+from anonlib.decisions.refusals import refuse_categories
 from anonlib.errors import ConfigError, Problem
-from anonlib.local.costs import choose_least_cost
-from anonlib.local.limits import size_sample
 from anonlib.local.memory_plan import plan_rows
-from anonlib.local.protected import require_values
-from anonlib.local.refusals import refuse_categories
 from anonlib.local.rows import Rows
 from anonlib.measure.cell_sums import CellMeasure
 from anonlib.measure.fidelity.overview import Overview

@@ -9,15 +9,10 @@ import pyarrow as pa
 from anonlib import registry
 from anonlib.arrays import Ints
 from anonlib.config.model import Config
-from anonlib.local.controllers import (
-    find_controller_centers,
-    find_controllers,
-    identify_names,
-    settle_controllers,
-    take_controllers,
-)
+from anonlib.decisions.controllers import find_controller_centers, identify_names, take_controllers
+from anonlib.decisions.limits import refuse_large, size_sample
 from anonlib.local.leaf_counts import count_in_memory
-from anonlib.local.limits import refuse_large, size_sample
+from anonlib.local.memory_controllers import find_controllers, settle_controllers
 from anonlib.partition import Sample, send_rows
 from anonlib.partition.leaf_plan import LeafPlan, plan_leaves
 from anonlib.partition.repair import (

@@ -10,10 +10,9 @@ import pyarrow.compute as pc
 
 from anonlib.arrays import MISSING, Bools, Codes, Ints
 from anonlib.config.model import Config
-from anonlib.errors import Problem
-from anonlib.local.limits import find_thin, find_void_gates
-from anonlib.local.protected import list_values
-from anonlib.local.refusals import (
+from anonlib.decisions.limits import find_thin, find_void_gates
+from anonlib.decisions.protected import list_values
+from anonlib.decisions.refusals import (
     MAX_COMBINATIONS,
     TargetAgreement,
     judge_joint,
@@ -25,6 +24,7 @@ from anonlib.local.refusals import (
     refuse_no_rows,
     refuse_rare,
 )
+from anonlib.errors import Problem
 from anonlib.partition.repair import Joint
 from anonlib.table.encoding import (
     Values,

@@ -15,12 +15,9 @@ from anonlib.errors import ConfigError, Problem
 from anonlib.table.columns import HASH
 from anonlib.table.encoding import one_zero
 from anonlib.table.plain_types import SPARK_NAMES, name_type, to_plain_type
-from anonlib.table.schema import Column, Field, Role, Schema
+from anonlib.table.schema import WITHOUT_NAN, Column, Field, Role, Schema
 from anonlib.text import identify
 from anonlib.worker.task import person_codes
-
-#: Roles of columns in which NaN is a missing value. (A unit may have the role drop.)
-WITHOUT_NAN = (Role.QUASI_IDENTIFIER, Role.IDENTIFIER, Role.DROP)
 
 #: Other names of Spark's types.
 _OTHER_NAMES = {"byte": "tinyint", "short": "smallint", "integer": "int", "long": "bigint"}

@@ -23,7 +23,7 @@ from anonlib.errors import (
     StorageError,
     run_sanitized,
 )
-from anonlib.source import Source
+from anonlib.source.resolved_source import Source
 from anonlib.spark.file_list import digest_listing
 from anonlib.spark.own_files import read_exactly
 from anonlib.spark.storage import Storage

@@ -15,8 +15,8 @@ from pyspark.sql import functions as F
 from anonlib import registry
 from anonlib.arrays import Floats, Ints
 from anonlib.config.model import Attribute, PartitionSection
+from anonlib.decisions.limits import refuse_large
 from anonlib.errors import ConfigError, Problem
-from anonlib.local.limits import refuse_large
 from anonlib.partition import Cut, Plane, Sample
 from anonlib.partition.cuts import Cuts
 from anonlib.partition.leaf_plan import plan_leaves
@@ -33,7 +33,7 @@ from anonlib.run.leaves import LEAF, CutFeature, compile_tree, count_leaves, wit
 from anonlib.run.plan import Outcome, Plan, merge_read
 from anonlib.run.sample import tuple_hash
 from anonlib.run.scan import Scan
-from anonlib.source import Source
+from anonlib.source.resolved_source import Source
 from anonlib.spark.constants import at, look_up
 from anonlib.spark.tasks import ROWS_PER_TASK, count_cores, deal_out, find_task_keys
 from anonlib.spark.values import spark_schema

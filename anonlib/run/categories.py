@@ -7,8 +7,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from anonlib.arrays import Ints
+from anonlib.decisions.refusals import refuse_categories
 from anonlib.errors import ConfigError, Problem
-from anonlib.local.refusals import refuse_categories
 from anonlib.table.encoding import sort_categories
 from anonlib.table.schema import Schema
 

@@ -25,7 +25,7 @@ from anonlib.content.text_columns import TextColumn, list_source_texts, to_text_
 from anonlib.content.value_parts import count_parts
 from anonlib.errors import run_sanitized
 from anonlib.identifiers.direct import MOST_TEXTS
-from anonlib.source import Source
+from anonlib.source.resolved_source import Source
 from anonlib.spark.values import arrow_type, spark_schema
 from anonlib.table.schema import Column
 

@@ -15,7 +15,7 @@ from anonlib.config.model import PrivacySection
 from anonlib.content.content_rules import Content, judge_columns, list_compared
 from anonlib.errors import Problem
 from anonlib.run.column_values import ColumnValues, Look, SourceCounter, find_values, new_key
-from anonlib.source import Source
+from anonlib.source.resolved_source import Source
 from anonlib.table.schema import Schema
 
 #: Distinct values of a column that a sketch keeps, about.

@@ -7,13 +7,9 @@ from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 
 from anonlib.config.model import Attribute, Config, PartitionSection
+from anonlib.decisions.controllers import find_controller_centers, identify_names, make_controllers
+from anonlib.decisions.refusals import MAX_CONTROLLERS, refuse_absent, refuse_controllers
 from anonlib.errors import ConfigError
-from anonlib.local.controllers import (
-    find_controller_centers,
-    identify_names,
-    make_controllers,
-)
-from anonlib.local.refusals import MAX_CONTROLLERS, refuse_absent, refuse_controllers
 from anonlib.partition.controller import Controller
 from anonlib.partition.repair import BlockCounts
 from anonlib.partition.settlement import Controllers, merge_controllers, suppress_controllers

@@ -27,7 +27,7 @@ from anonlib.run.past import Past
 from anonlib.run.publish import Target
 from anonlib.run.purge import register
 from anonlib.run.result import ReleaseResult
-from anonlib.source import find_files, find_version
+from anonlib.source.readers import find_files, find_version
 from anonlib.spark.file_list import digest_listing
 from anonlib.spark.lease import lease
 from anonlib.spark.storage import Storage

@@ -8,7 +8,7 @@ from anonlib.run.result import ReleaseResult
 from anonlib.run.run_case import case_of_published
 from anonlib.run.scan import Scan
 from anonlib.run.steps import Run, keep
-from anonlib.source import Source
+from anonlib.source.resolved_source import Source
 from anonlib.spark.lease import Lease
 from anonlib.spark.translation import translate_errors
 

@@ -11,8 +11,7 @@ from pyspark.sql import functions as F
 
 from anonlib.arrays import MISSING, Codes, Ints
 from anonlib.config.model import Config
-from anonlib.errors import Problem
-from anonlib.local.refusals import (
+from anonlib.decisions.refusals import (
     MAX_COMBINATIONS,
     TargetAgreement,
     judge_joint,
@@ -22,9 +21,10 @@ from anonlib.local.refusals import (
     refuse_key,
     refuse_rare,
 )
+from anonlib.errors import Problem
 from anonlib.partition.repair import Joint
 from anonlib.privacy import Reference
-from anonlib.source import Source
+from anonlib.source.resolved_source import Source
 from anonlib.spark.values import canonical, count_units
 from anonlib.table.encoding import Values, code_column, code_protected, codes_among
 from anonlib.table.schema import Column, Role, Schema

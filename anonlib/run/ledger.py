@@ -18,8 +18,8 @@ from anonlib.config.model import Config
 from anonlib.config.resolve import find_unacknowledged
 from anonlib.config.summary import bare
 from anonlib.errors import ConfigError, InputError, Problem, StorageError, run_sanitized
-from anonlib.source import Source
 from anonlib.source.identity import is_folded
+from anonlib.source.resolved_source import Source
 from anonlib.spark.own_files import read_exactly
 from anonlib.spark.storage import Storage
 from anonlib.spark.translation import translate_errors

@@ -11,7 +11,7 @@ from anonlib.errors import AnonlibError, ProblemsError
 from anonlib.run.endings import require_own_record, require_there
 from anonlib.run.past import look_back, open_past
 from anonlib.run.publish import Target
-from anonlib.source import Source
+from anonlib.source.resolved_source import Source
 
 
 def find_obstacles(spark: SparkSession, config: Config, source: Source) -> Iterator[str]:

@@ -19,7 +19,7 @@ from anonlib.run.promise import describe_change, make_promise, require_kept
 from anonlib.run.publish import Target
 from anonlib.run.published_audit import PublishedAudit, find_published_audit
 from anonlib.run.waiting_rows import require_new_rows
-from anonlib.source import Source
+from anonlib.source.resolved_source import Source
 from anonlib.spark.digest import digest_as, digest_table
 from anonlib.spark.storage import Storage
 from anonlib.spark.translation import translate_errors

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from anonlib.auditing import AuditReport
     from anonlib.run.plan import Outcome, Plan
     from anonlib.run.scan import Scan
-    from anonlib.source import Source
+    from anonlib.source.resolved_source import Source
 
 
 def manifest(

@@ -15,7 +15,7 @@ from anonlib.run.audited_release import AuditedRelease
 from anonlib.run.scan import Scan, scan
 from anonlib.run.staging import Place, stage_release
 from anonlib.run.suppression import find_least_cost
-from anonlib.source import Source
+from anonlib.source.resolved_source import Source
 from anonlib.table.columns import COST
 from anonlib.worker.marks import NO_MARKS
 

@@ -18,16 +18,16 @@ from pyspark.sql import functions as F
 from anonlib.arrays import Ints
 from anonlib.config.model import Config, bind_models
 from anonlib.content.content_rules import Content
-from anonlib.errors import ConfigError, InfeasibleError, InputError, Problem
-from anonlib.local.limits import find_thin, find_void_gates, size_sample
-from anonlib.local.protected import find_counted_columns
-from anonlib.local.refusals import (
+from anonlib.decisions.limits import find_thin, find_void_gates, size_sample
+from anonlib.decisions.protected import find_counted_columns
+from anonlib.decisions.refusals import (
     MAX_VALUES,
     refuse_categories,
     refuse_infinite,
     refuse_no_rows,
     refuse_rich,
 )
+from anonlib.errors import ConfigError, InfeasibleError, InputError, Problem
 from anonlib.privacy import Reference
 from anonlib.run.categories import order_categories
 from anonlib.run.column_values import find_values
@@ -36,8 +36,8 @@ from anonlib.run.feasible import disclosures, infeasible, joint_problems
 from anonlib.run.row_facts import RowFacts
 from anonlib.run.sample import take_sample
 from anonlib.run.small_table import is_small, scan_small_table
-from anonlib.source import Source
 from anonlib.source.casts import is_unreadable
+from anonlib.source.resolved_source import Source
 from anonlib.source.steady import require_one_state
 from anonlib.spark.digest import make_digest, sums
 from anonlib.spark.tasks import fit_batches, fit_shuffles

@@ -12,13 +12,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from anonlib.config.model import Config
+from anonlib.decisions.protected import list_values
 from anonlib.errors import ConfigError, InfeasibleError, Problem
 from anonlib.local.problems import judge_rows
-from anonlib.local.protected import list_values
 from anonlib.run.categories import order_categories
 from anonlib.run.row_facts import RowFacts
 from anonlib.run.sample import list_sampled, take_first, with_sample_columns
-from anonlib.source import Source
+from anonlib.source.resolved_source import Source
 from anonlib.source.steady import require_same
 from anonlib.table.columns import HIGH, LOW
 from anonlib.table.plain_types import name_type, to_plain_type

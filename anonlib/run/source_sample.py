@@ -16,7 +16,7 @@ from anonlib.privacy.k_anonymity import KAnonymity
 from anonlib.progress import Progress
 from anonlib.run.operator_limits import require_minimum_k
 from anonlib.run.scan import require_readable
-from anonlib.source import open_source
+from anonlib.source.resolved_source import open_source
 from anonlib.spark.session import session
 from anonlib.spark.translation import translate_errors
 from anonlib.spark.values import row_hash

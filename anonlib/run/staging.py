@@ -21,7 +21,7 @@ from anonlib.run.data_files import DataFiles, count_files, order_in_files, write
 from anonlib.run.plan import Plan
 from anonlib.run.scan import Scan
 from anonlib.run.tuple_plan import plan_tuples
-from anonlib.source import Source
+from anonlib.source.resolved_source import Source
 from anonlib.spark.digest import digest_halves
 from anonlib.spark.storage import Storage
 from anonlib.spark.tasks import ROWS_PER_TASK, count_cores, fit_batches, hear_tasks

@@ -49,7 +49,7 @@ from anonlib.run.staged_audit import (
 )
 from anonlib.run.staging import Place, stage_release
 from anonlib.run.suppression import find_least_cost
-from anonlib.source import Source
+from anonlib.source.resolved_source import Source
 from anonlib.source.steady import require_same
 from anonlib.spark.digest import digest, digest_halves, with_halves
 from anonlib.spark.lease import Lease

@@ -4,7 +4,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from anonlib.config.model import PrivacySection
-from anonlib.local.costs import choose_least_cost
+from anonlib.decisions.costs import choose_least_cost
 from anonlib.table.columns import COST
 
 

@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from anonlib.errors import ConfigError, InputError, Problem
-from anonlib.source import Source
+from anonlib.source.resolved_source import Source
 from anonlib.spark.digest import with_halves
 from anonlib.spark.translation import translate_errors
 from anonlib.table.columns import HIGH, LOW

@@ -8,7 +8,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from anonlib.config.keys import read_secret_options
+from anonlib.config.keys import read_all_options
 from anonlib.config.model import SourceSection
 from anonlib.spark.jdbc import add_driver, take_snapshot
 
@@ -78,7 +78,7 @@ def open_database(spark: SparkSession, source: SourceSection) -> Database:
 def jdbc_options(spark: SparkSession, source: SourceSection) -> dict[str, str]:
     """The options of a JDBC reader, with secret options and defaults. Adds PostgreSQL's driver to
     the session's jars if it is needed."""
-    options = {**source.options, **read_secret_options(source)}
+    options = read_all_options(source)
     url = next(text for name, text in options.items() if name.lower() == "url")
     # Times without a zone stay the same in every time zone of the JVM.
     usual = {"url": url, "fetchsize": FETCH_ROWS, "preferTimestampNTZ": "true"}

@@ -11,8 +11,8 @@ from anonlib.config.model import Config
 from anonlib.config.paths import is_local
 from anonlib.errors import InputError
 from anonlib.progress import Progress
-from anonlib.source import open_columns
 from anonlib.source.generator import generate
+from anonlib.source.resolved_source import open_columns
 from anonlib.spark.session import session
 from anonlib.spark.storage import Storage
 from anonlib.spark.translation import translate_errors

@@ -11,8 +11,9 @@ from pyspark.sql.types import ArrayType, StructType
 from anonlib.config.model import SourceSection
 from anonlib.errors import ConfigError, InputError, Problem, StorageError
 from anonlib.measure import Measure
-from anonlib.source import read_plain, read_source, rename_columns
 from anonlib.source.casts import Cast, require_readable_as
+from anonlib.source.readers import read_source
+from anonlib.source.resolved_source import read_plain, rename_columns
 from anonlib.spark.translation import translate_errors
 from anonlib.spark.values import spark_type
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from anonlib.errors import BusyError, InputError, StorageError
-from anonlib.source import Source, rename_columns
+from anonlib.source.resolved_source import Source, rename_columns
 from anonlib.spark.digest import digest
 from anonlib.spark.translation import NO_FILE, translate_errors
 from anonlib.table.table_digest import Digest

@@ -22,7 +22,8 @@ from anonlib.config.summary import installed_version
 from anonlib.errors import AnonlibError, ConfigError, InputError, Problem
 from anonlib.progress import Progress
 from anonlib.run.scan import require_readable
-from anonlib.source import open_source, read_source
+from anonlib.source.readers import read_source
+from anonlib.source.resolved_source import open_source
 from anonlib.spark.expressions import require_plain
 from anonlib.spark.private_table import PrivateTable
 from anonlib.spark.storage import Storage

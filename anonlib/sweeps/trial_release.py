@@ -9,10 +9,10 @@ from anonlib.arrays import MISSING, Ints
 from anonlib.auditing.report import EACH_CONTROLLER, AuditReport
 from anonlib.config.model import Config
 from anonlib.config.resolve import with_ids
+from anonlib.decisions.protected import require_values
 from anonlib.errors import InfeasibleError, Problem
 from anonlib.evaluation.published_spec import make_published_spec
 from anonlib.local.engine import release_columns
-from anonlib.local.protected import require_values
 from anonlib.local.rows import Rows
 from anonlib.table.block import Block
 from anonlib.table.columns import CONTROLLER, HASH, TOKEN

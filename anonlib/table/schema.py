@@ -23,6 +23,10 @@ class Role(StrEnum):
     DROP = "drop"
 
 
+#: Roles of columns in which NaN is a missing value. (A unit may have the role drop.)
+WITHOUT_NAN = (Role.QUASI_IDENTIFIER, Role.IDENTIFIER, Role.DROP)
+
+
 class Scale(StrEnum):
     """How a quasi-identifier or a target is measured."""
 

@@ -77,7 +77,7 @@ TESTS: dict[str, tuple[str, str]] = {
         "test_content",
     ),
     "anonlib/content/gate.py": ("unit/test_gate_in_memory", ""),
-    "anonlib/local/limits.py": (
+    "anonlib/decisions/limits.py": (
         "unit/test_sample_size unit/test_anonymize_refused unit/test_problems_in_memory",
         "",
     ),

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import anonlib
-from anonlib.cli.show import summary_svg
+from anonlib.cli.show.summaries import summary_svg
 
 root = Path(__file__).parents[2]
 config = "conf/quickstart.yaml"

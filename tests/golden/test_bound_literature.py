@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from anonlib.local import cells
+from anonlib.local.cell_grouping import cells
 from anonlib.loss._bound import LP, bound_squares
 from tests.support import data_dir
 

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from anonlib.local import cells
+from anonlib.local.cell_grouping import cells
 from tests.support import data_dir
 
 SEEDS = range(10)

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from anonlib.local import cells
+from anonlib.local.cell_grouping import cells
 from tests.support import data_dir
 
 # 100 SSE / SST, to the digits known to us.

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from anonlib.local import cells
+from anonlib.local.cell_grouping import cells
 from tests.golden.test_kernels_literature import loss
 from tests.support import data_dir
 

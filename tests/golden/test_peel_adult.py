@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from anonlib.hierarchy import read_hierarchy
-from anonlib.local import cells
+from anonlib.local.cell_grouping import cells
 from anonlib.privacy.l_diversity import LDiversity
 from tests.support import data_dir, skip_or_fail
 

@@ -14,7 +14,7 @@ from anonlib.hierarchy.tree import Tree
 from anonlib.kernels._trees import levels, merging
 from anonlib.kernels.peel import Peel
 from anonlib.kernels.peel import lattice as _peel_table
-from anonlib.local import cells
+from anonlib.local.cell_grouping import cells
 from anonlib.privacy import PrivacyModel
 from anonlib.privacy.alpha_k import AlphaK
 from anonlib.privacy.k_anonymity import KAnonymity

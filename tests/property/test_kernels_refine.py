@@ -17,7 +17,7 @@ from anonlib.kernels.refine.descent import make_batch, propose_steps, take
 from anonlib.kernels.refine.near import dissolve_near, near_cells
 from anonlib.kernels.refine.state import make_refine_state, next_steps
 from anonlib.kernels.refine.step_list import make_steps
-from anonlib.local import cells
+from anonlib.local.cell_grouping import cells
 from anonlib.table.block import Block
 from tests.oracles import between, holds
 from tests.oracles_refine import cells_of, gain, loss, negligible, partitions, steps

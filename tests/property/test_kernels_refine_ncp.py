@@ -19,7 +19,7 @@ from anonlib.kernels.refine.descent import exchange
 from anonlib.kernels.refine.near import dissolve_near, near_cells
 from anonlib.kernels.refine.state import next_steps
 from anonlib.kernels.refine.step_list import make_steps
-from anonlib.local import cells
+from anonlib.local.cell_grouping import cells
 from anonlib.loss import ReleasedBlock
 from anonlib.loss.ncp import Ncp, penalties
 from anonlib.privacy.shares import reference_of

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from anonlib.kernels._univariate_core import shortest_path
 from anonlib.kernels.univariate import Univariate, _principal
-from anonlib.local import cells
+from anonlib.local.cell_grouping import cells
 from anonlib.table.block import Block, part
 from tests.oracles import merge_plain, numbered
 from tests.oracles_refine import cells_of, loss, partitions, runs

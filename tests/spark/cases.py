@@ -17,7 +17,7 @@ from anonlib.evaluation.samples import is_held_out
 from anonlib.evaluation.spark_case import SparkCase
 from anonlib.recode import Cells, Domain
 from anonlib.run.scan import scan
-from anonlib.source import open_source
+from anonlib.source.resolved_source import open_source
 from anonlib.table.columns import DEAL, HELD, LINK, TOKEN, key_links, key_values
 from anonlib.table.schema import Schema
 

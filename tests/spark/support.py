@@ -28,7 +28,7 @@ import anonlib
 from anonlib import cli
 from anonlib.cli.progress_lines import LogProgress
 from anonlib.run.scan import Scan, scan
-from anonlib.source import open_source
+from anonlib.source.resolved_source import open_source
 from tests.quick import quick
 from tests.spark.ui import SHOWN, save_pages
 from tests.support import processes_of

@@ -13,7 +13,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from anonlib.auditing import AuditReport, audit_in_memory, audit_table
-from anonlib.cli.show import print_audit
+from anonlib.cli.show.summaries import print_audit
 from anonlib.hierarchy import Hierarchy, read_hierarchy
 from anonlib.privacy import PrivacyModel
 from anonlib.privacy.alpha_k import AlphaK

@@ -19,8 +19,8 @@ from anonlib.run import block_plan
 from anonlib.run.leaves import LEAF, compile_tree, with_leaf
 from anonlib.run.scan import scan
 from anonlib.run.staging import task_of
-from anonlib.source import open_source
 from anonlib.source.generator import generate
+from anonlib.source.resolved_source import open_source
 from anonlib.spark.constants import at
 from anonlib.spark.tasks import find_task_keys
 from anonlib.table.columns import BLOCK, HASH

@@ -14,9 +14,9 @@ import anonlib
 from anonlib.errors import ConfigError
 from anonlib.local.column_facts import find_facts, make_profile
 from anonlib.progress import Progress
-from anonlib.source import open_source
 from anonlib.source.casts import Cast, is_unreadable, read_as
 from anonlib.source.profile import profile
+from anonlib.source.resolved_source import open_source
 from tests.spark.support import people, settings
 
 pytestmark = pytest.mark.spark

@@ -19,7 +19,7 @@ from anonlib.errors import InfeasibleError
 from anonlib.run import content
 from anonlib.run.column_values import Look, SourceCounter, find_values
 from anonlib.run.content import complete_sketches, judge_content, plan_look
-from anonlib.source import open_source
+from anonlib.source.resolved_source import open_source
 from tests.content_cases import (
     FORMS,
     HARMLESS,

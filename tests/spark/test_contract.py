@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 import anonlib
 from anonlib.errors import ConfigError, InputError
-from anonlib.source import open_source
+from anonlib.source.resolved_source import open_source
 from tests.spark.support import MARKER, Shell, left, people, settings, write_config
 
 pytestmark = pytest.mark.spark

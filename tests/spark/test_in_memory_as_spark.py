@@ -19,8 +19,8 @@ from anonlib.local.rows import list_needed, read_rows
 from anonlib.progress import Progress
 from anonlib.run.scan import scan
 from anonlib.run.staging import Place, stage_release
-from anonlib.source import open_source
 from anonlib.source.frame_profile import profile_frame
+from anonlib.source.resolved_source import open_source
 from anonlib.worker.marks import NO_MARKS
 
 QUASI = {"role": "quasi_identifier"}

@@ -10,11 +10,11 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
+from anonlib.decisions import refusals
 from anonlib.errors import ConfigError, InfeasibleError, Problem
-from anonlib.local import refusals
 from anonlib.run import feasible, small_table
 from anonlib.run.scan import scan
-from anonlib.source import open_source
+from anonlib.source.resolved_source import open_source
 from tests.unit.test_problems_in_memory import N, config_of, found, frame, with_own_labels
 
 pytestmark = pytest.mark.spark

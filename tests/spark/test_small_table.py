@@ -15,7 +15,7 @@ import anonlib
 from anonlib.errors import BusyError, ConfigError, InfeasibleError
 from anonlib.run import small_table
 from anonlib.run.scan import Scan, scan
-from anonlib.source import open_source
+from anonlib.source.resolved_source import open_source
 
 pytestmark = pytest.mark.spark
 

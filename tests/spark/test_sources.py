@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 import anonlib
 from anonlib import pipeline
 from anonlib.errors import ConfigError
-from anonlib.source import open_source
+from anonlib.source.resolved_source import open_source
 from anonlib.spark.file_list import can_read_again
 from tests.spark.support import Shell, people, settings
 

@@ -42,7 +42,7 @@ def first_words(lines: list[str]) -> list[str]:
 
 def test_the_tutorial(shell: Shell, workplace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     data_dir()
-    monkeypatch.setattr("anonlib.cli.show.program", lambda: "scripts/anonlib")
+    monkeypatch.setattr("anonlib.cli.show.summaries.program", lambda: "scripts/anonlib")
     n_commands, code = 0, 0
     for block in fenced((ROOT / "docs/guide/tutorial.md").read_text("utf-8")):
         if block.language == "yaml":

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 
 from anonlib.errors import ConfigError, InputError
 from anonlib.run.waiting_rows import require_new_rows
-from anonlib.source import Source
+from anonlib.source.resolved_source import Source
 from tests.spark.support import MARKER, Shell, settings
 from tests.spark.test_append import KEY, batch, refused, table
 from tests.spark.test_backlog import sealed, waiting

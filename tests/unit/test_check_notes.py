@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import anonlib
-from anonlib.cli.show import print_check
+from anonlib.cli.show.summaries import print_check
 from anonlib.config.reading import parse
 from anonlib.config.resolve import resolve
 from anonlib.config.summary import note_seed

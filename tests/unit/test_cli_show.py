@@ -17,7 +17,7 @@ import pytest
 
 from anonlib.auditing.report import AuditReport, Verdict
 from anonlib.cli.progress_lines import JsonProgress, LogProgress, ShownProgress, make_progress
-from anonlib.cli.show import (
+from anonlib.cli.show.summaries import (
     print_audit,
     print_check,
     print_evaluation,

@@ -159,7 +159,7 @@ class TestRefusals:
             anonlib.anonymize(people(), config(models={"west": [{"type": "k_anonymity", "k": 5}]}))
 
     def test_too_many(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        for place in ("anonlib.local.controllers", "anonlib.local.refusals"):
+        for place in ("anonlib.local.memory_controllers", "anonlib.decisions.refusals"):
             monkeypatch.setattr(f"{place}.MAX_CONTROLLERS", 4)
         with pytest.raises(ConfigError, match="column hospital: has more than 4 values"):
             anonlib.anonymize(people(), config())

@@ -8,9 +8,9 @@ import pytest
 import anonlib
 from anonlib import pipeline, registry
 from anonlib.config.model import Config, Gate
+from anonlib.decisions.limits import find_void_gates
 from anonlib.errors import ConfigError, ContractError, GateError, InfeasibleError, Problem
 from anonlib.evaluation import Evaluation, judge, require_gates_of_releases
-from anonlib.local.limits import find_void_gates
 from anonlib.measure import Figure, Findings, Measure, Series
 
 if TYPE_CHECKING:

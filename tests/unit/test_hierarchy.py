@@ -13,7 +13,7 @@ from anonlib.config.resolve import read_protected_hierarchies, resolve
 from anonlib.errors import ConfigError, InputError
 from anonlib.hierarchy import Hierarchy, parse_csv, read_hierarchy
 from anonlib.hierarchy.tree import Tree
-from anonlib.local import cells
+from anonlib.local.cell_grouping import cells
 from anonlib.privacy.t_closeness import TCloseness
 from anonlib.table.coverage import coverage
 from anonlib.table.schema import Field

@@ -31,6 +31,7 @@ LAYERS = [
     ["guesses"],
     ["content"],
     ["worker"],
+    ["decisions"],
     ["local"],
     ["auditing"],
     ["spark"],
@@ -46,8 +47,18 @@ LAYERS = [
 ]
 #: What never imports Spark.
 SPARKLESS = [
-    *["arrays", "compiled", "config", "content", "encode", "errors", "guesses", "hierarchy"],
-    *["identifiers", "kernels", "local", "loss", "partition", "privacy", "progress", "recode"],
+    *["arrays", "compiled", "config", "content", "decisions", "encode", "errors", "guesses"],
+    *[
+        "hierarchy",
+        "identifiers",
+        "kernels",
+        "local",
+        "loss",
+        "partition",
+        "privacy",
+        "progress",
+        "recode",
+    ],
     *["registry", "table", "text", "worker"],
 ]
 #: What no session of Spark Connect has: the JVM of the driver, and what is asked of it by name.
@@ -63,7 +74,7 @@ READS = {"csv", "json", "load", "orc", "parquet", "text"}
 READ_NO_PATH = {"ax", "row", "self", "yaml"}
 #: Who calls Spark's readers of files, and why; for all others there is `read_exactly`.
 READS_PATHS = {
-    "anonlib.source": "the paths of users, who may mean patterns",
+    "anonlib.source.readers": "the paths of users, who may mean patterns",
     "anonlib.source.contract": "the same, and files as they were listed, with patterns turned off",
     "anonlib.source.profile": "the paths of users",
     "anonlib.source.columnar": "the paths of users",

@@ -13,7 +13,7 @@ import pytest
 import anonlib
 from anonlib.errors import InfeasibleError, InputError
 from anonlib.hierarchy import Hierarchy, parse_csv
-from anonlib.local import cells
+from anonlib.local.cell_grouping import cells
 from anonlib.privacy.l_diversity import LDiversity
 from anonlib.privacy.t_closeness import TCloseness
 

@@ -24,7 +24,7 @@ from anonlib.run.past import (
     open_past,
     require_whole,
 )
-from anonlib.source import Source
+from anonlib.source.resolved_source import Source
 from anonlib.spark import digest as digests
 from anonlib.spark.digest import digest_table
 from anonlib.table.schema import Column, Role, Schema

@@ -6,7 +6,7 @@ import pytest
 
 from anonlib.config.paths import hint_at_file
 from anonlib.errors import did_you_mean
-from anonlib.source import describe_absence
+from anonlib.source.readers import describe_absence
 
 
 def test_the_place_and_the_file_beside_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from anonlib.config.model import Config
 from anonlib.config.reading import parse
 from anonlib.config.resolve import resolve
+from anonlib.decisions import protected, refusals
 from anonlib.errors import Problem
 from anonlib.local import problems as in_memory
-from anonlib.local import protected, refusals
 from anonlib.local.problems import find_problems
 from anonlib.table.schema import Field
 

@@ -9,8 +9,8 @@ import pytest
 
 import anonlib
 from anonlib.config.model import MOST_SAMPLED, PartitionSection
+from anonlib.decisions.limits import find_thin, refuse_large, size_sample
 from anonlib.errors import ConfigError, InfeasibleError
-from anonlib.local.limits import find_thin, refuse_large, size_sample
 from anonlib.partition.controller import Controller
 from anonlib.partition.kmeans import KMeansPartitioner
 from anonlib.partition.single import Single

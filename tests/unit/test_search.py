@@ -14,7 +14,7 @@ from anonlib.arrays import Ints
 from anonlib.errors import BlockError
 from anonlib.hierarchy import Hierarchy, read_hierarchy
 from anonlib.kernels import Kernel
-from anonlib.local import cells
+from anonlib.local.cell_grouping import cells
 from anonlib.recode import Cells, Domain
 from anonlib.table.block import Block
 from anonlib.table.columns import HASH, TUPLE

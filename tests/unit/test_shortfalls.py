@@ -148,7 +148,7 @@ def test_manifests_that_tell_nothing() -> None:
 
 def test_shortfalls_are_in_every_output(capsys: pytest.CaptureFixture[str]) -> None:
     """They can't be overlooked, and fail nothing."""
-    from anonlib.cli.show import print_audit
+    from anonlib.cli.show.summaries import print_audit
 
     holds = Verdict("k_anonymity k=4", True, 5, 4, 0, ())
     lacking = ("k_anonymity k=5 was promised",)
@@ -166,7 +166,7 @@ def test_shortfalls_are_in_every_output(capsys: pytest.CaptureFixture[str]) -> N
 
 
 def test_an_audit_says_what_it_rests_on(capsys: pytest.CaptureFixture[str]) -> None:
-    from anonlib.cli.show import print_audit
+    from anonlib.cli.show.summaries import print_audit
 
     table = pa.table(
         {"zip": ["a"] * 6, "sex": ["f"] * 6, "ill ness": [*"abcabc"], "note": [*"xxxxyy"]}

@@ -6,8 +6,8 @@ import numpy as np
 from rich.text import Text
 from rich.tree import Tree
 
-from anonlib.cli.show import console
 from anonlib.cli.show.parts import pairs
+from anonlib.cli.show.summaries import console
 from anonlib.hierarchy import Hierarchy
 from anonlib.table.coverage import Coverage
 from anonlib.text import printable

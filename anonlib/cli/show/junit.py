@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal
 from xml.etree import ElementTree
 
 from anonlib.auditing.report import count_failing, list_worst
-from anonlib.cli.show import show_number
+from anonlib.cli.show.summaries import show_number
 from anonlib.text import printable
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from anonlib.cli.show import console
 from anonlib.cli.show.parts import new_table
+from anonlib.cli.show.summaries import console
 from anonlib.text import printable
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from typing import Any
 
 from rich.text import Text
 
-from anonlib.cli.show import console
 from anonlib.cli.show.parts import NumberHead, bullets, new_table
+from anonlib.cli.show.summaries import console
 from anonlib.text import printable
 
 _GOOD = ("published", "waiting", "evaluated")

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from anonlib.cli.show import console, program
 from anonlib.cli.show.parts import NumberHead, bullets, new_table, places
+from anonlib.cli.show.summaries import console, program
 from anonlib.config.model import Config
 from anonlib.privacy.k_anonymity import KAnonymity
 from anonlib.text import spell_figure

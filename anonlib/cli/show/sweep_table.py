@@ -2,8 +2,8 @@
 
 from rich.text import Text
 
-from anonlib.cli.show import console, local
 from anonlib.cli.show.parts import pairs
+from anonlib.cli.show.summaries import console, local
 from anonlib.sweeps.results import SweepResult, summaries
 from anonlib.text import count_noun, printable
 

@@ -9,9 +9,9 @@ import pyarrow as pa
 from anonlib.arrays import Codes
 from anonlib.config.model import Config, bind_models
 from anonlib.config.resolve import find_orders, read_protected_hierarchies
+from anonlib.decisions.refusals import MAX_VALUES, refuse_rich, refuse_unlisted
 from anonlib.errors import ConfigError, InputError, Problem
 from anonlib.hierarchy import Hierarchy
-from anonlib.local.refusals import MAX_VALUES, refuse_rich, refuse_unlisted
 from anonlib.table.encoding import Values, list_protected_values
 from anonlib.table.schema import Schema
 from anonlib.worker.task import person_codes
