@@ -44,7 +44,7 @@ def freeze_fields(of: object, *names: str) -> None:
             object.__setattr__(of, name, freeze(array))
 
 
-def mean_ratio(above: Ints, below: Ints, n: int) -> float:
+def average_ratio(above: Ints, below: Ints, n: int) -> float:
     """The sum of above / below, by n, rounded once: a mean that is 0.15 is not 0.15000000000000002,
     which a bound of 0.15 would refuse.
 

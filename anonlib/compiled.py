@@ -57,7 +57,7 @@ def _compile(function: Callable[P, R], more: dict[str, bool]) -> Callable[P, R]:
     options = {**OPTIONS, **more, "cache": Path(function.__code__.co_filename).is_file()}
     before = config.CACHE_DIR
     # numba fixes the place at decoration. Put back, so that other packages keep theirs.
-    config.CACHE_DIR = str(cache_directory())
+    config.CACHE_DIR = str(find_cache_directory())
     try:
         compiled: Callable[P, R] = jit(**options, no_cpython_wrapper=private)(function)
     finally:
@@ -87,14 +87,14 @@ def _forget_constants(core: Any) -> None:
 
 
 @cache
-def cache_directory() -> Path:
+def find_cache_directory() -> Path:
     """Where the cores' compiled code is kept."""
     chosen = os.environ.get("NUMBA_CACHE_DIR")
-    base = Path(chosen) if chosen else private_directory()
+    base = Path(chosen) if chosen else make_private_directory()
     return base / f"anonlib-{_digest()}"
 
 
-def private_directory() -> Path:
+def make_private_directory() -> Path:
     """A directory of this user's with mode 0700: in the user's cache, else among the temporary
     files, else a new one for this process."""
     for path in _candidates():

@@ -22,7 +22,7 @@ from anonlib.config.keys import (
 )
 from anonlib.config.minimum_k import PROPERTY
 from anonlib.config.model import Config, EvaluateSection
-from anonlib.config.places import check_overlaps, private_places
+from anonlib.config.places import check_overlaps, list_private_places
 from anonlib.config.policies.judgement import require_policy
 from anonlib.config.reading import GivenConfig, add_usual_measures, as_config
 from anonlib.config.summary import digest_config
@@ -34,9 +34,9 @@ from anonlib.run.block_plan import refuse_inexact
 from anonlib.run.check import resolve_check
 from anonlib.run.completion import complete_last, is_owed
 from anonlib.run.controller_plan import list_controllers, name_as_rows
-from anonlib.run.endings import finish, require_own_record, tell_published, waits
+from anonlib.run.endings import describe_waiting, finish, require_own_record, tell_published
 from anonlib.run.evaluate import evaluate_published
-from anonlib.run.figure_table import table_of_figures
+from anonlib.run.figure_table import open_figure_table
 from anonlib.run.manifest_persons import read_persons_return
 from anonlib.run.manifest_reading import read_publication
 from anonlib.run.obstacles import find_obstacles
@@ -45,7 +45,7 @@ from anonlib.run.past import PriorRelease, look_back, open_past
 from anonlib.run.publish import Target
 from anonlib.run.purge import is_registered
 from anonlib.run.result import CheckResult, ReleaseResult
-from anonlib.run.run_table import Accounting, keep_account, table_of_runs
+from anonlib.run.run_table import Accounting, keep_account, open_run_table
 from anonlib.run.scan import Scan, scan
 from anonlib.run.shortfalls import find_shortfalls
 from anonlib.run.staged_audit import audit_published
@@ -63,7 +63,7 @@ from anonlib.spark.translation import translate_errors
 from anonlib.sweeps.file import as_sweep
 from anonlib.sweeps.in_spark import run_sweep
 from anonlib.sweeps.results import SweepResult
-from anonlib.sweeps.settings import Sweep, sweep_problems
+from anonlib.sweeps.settings import Sweep, find_sweep_problems
 
 if TYPE_CHECKING:
     from anonlib.pages.seal import Certificate
@@ -139,7 +139,7 @@ def _release(
     _clean_up(spark, config, target, run_id)
     target.check_free()
     if past.backlog is not None and past.backlog.of(run_id) is not None:
-        return waits(spark, config, target, run_id, past.backlog)
+        return describe_waiting(spark, config, target, run_id, past.backlog)
     with progress.stage("open", spark):
         _open_other_tables(spark, config.evaluate)
         source = open_source(spark, config, dataframe, past.waiting_rows())
@@ -163,7 +163,7 @@ def _release(
             _make_private_folders(spark, config)
             with _hold(spark, target, run_id):
                 past.backlog.add(run_id, source, digest_config(config))
-            return waits(spark, config, target, run_id, past.backlog, error)
+            return describe_waiting(spark, config, target, run_id, past.backlog, error)
 
 
 @contextmanager
@@ -180,7 +180,7 @@ def _hold(spark: SparkSession, target: Target, run_id: str, n_rows: int = 0) -> 
 def _require_apart(spark: SparkSession, config: Config) -> None:
     """Raises ConfigError where what is private and what is public are one place, also where only
     their stores know that."""
-    private = private_places(config)
+    private = list_private_places(config)
     spelled = partial(spelling, spark)
     problems = [*check_overlaps(config.source, config.release, private, spelled)]
     if problems:
@@ -200,8 +200,8 @@ def _make_private_folders(spark: SparkSession, config: Config) -> None:
     records = Storage(spark, config.record_path)
     records.make_private(records.root)
     if config.evaluate is not None:
-        table_of_figures(spark, config.metrics_path).make_folder()
-    table_of_runs(spark, config.runs_path, config.release.path).make_folder()
+        open_figure_table(spark, config.metrics_path).make_folder()
+    open_run_table(spark, config.runs_path, config.release.path).make_folder()
 
 
 def _open_other_tables(spark: SparkSession, evaluate: EvaluateSection | None) -> None:
@@ -370,7 +370,7 @@ def sweep(
     progress = progress or Progress()
     with progress.stage("start"):
         spark = session(sweep.file.spark.conf)
-        if problems := [*sweep_problems(sweep, *find_settings(spark, PROPERTY))]:
+        if problems := [*find_sweep_problems(sweep, *find_settings(spark, PROPERTY))]:
             raise ConfigError(problems)
     return run_sweep(spark, sweep, progress, retry=retry)
 

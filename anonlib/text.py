@@ -262,7 +262,7 @@ def show(text: str) -> str:
 
 
 def identify(text: str, *, folded: bool) -> str:
-    """The identity of one text, as `canonical_identity` makes it in Spark; empty if it is blank."""
+    """The identity of one text, as `identify_person` makes it in Spark; empty if it is blank."""
     found = _ENDS.sub("", normalize("NFC", show(text)))
     return normalize("NFC", found.upper().casefold()) if folded else found
 

@@ -22,7 +22,7 @@ from anonlib.recode import Cells, Domain
 from anonlib.table.encoding import Encoding
 from anonlib.table.row_numbers import number_classes
 from anonlib.table.schema import Column, Scale, Schema
-from anonlib.worker.task import person_codes
+from anonlib.worker.task import code_persons
 
 #: From the rows to release to the released columns by id.
 Make = Callable[[Rows], pa.Table]
@@ -102,7 +102,7 @@ class AttackedCase:
 
     def person_rows(self) -> PersonRows:
         table, schema = self.rows
-        codes = person_codes([table.column(id).combine_chunks() for id in schema.unit])
+        codes = code_persons([table.column(id).combine_chunks() for id in schema.unit])
         return PersonRows(1 if codes is None else int(np.bincount(codes).max()), 0)
 
     def fold(self, ids: Sequence[str], count: Count, merge: Merge, *, released: bool) -> States:
@@ -121,7 +121,7 @@ class AttackedCase:
 
     def attack_tables(self, holdout: float, attempts: int) -> MemoryTables:
         table, schema = self.rows
-        codes = person_codes([table.column(id).combine_chunks() for id in schema.unit])
+        codes = code_persons([table.column(id).combine_chunks() for id in schema.unit])
         person = np.arange(table.num_rows) if codes is None else codes
         names = np.random.default_rng(self.seed).permutation(int(person.max()) + 1)
         out = names[person] < holdout * len(names)

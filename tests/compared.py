@@ -18,7 +18,7 @@ from anonlib.measure import Findings
 from anonlib.measure.fidelity._axes import Axes, Axis
 from anonlib.measure.fidelity._tally import ColumnMeasure, TableStates, count
 from anonlib.recode import Cells, Domain
-from anonlib.table.encoding import Encoding, moments, to_float
+from anonlib.table.encoding import Encoding, find_moments, to_float
 from anonlib.table.schema import Scale
 
 #: The source never has e, so that its group has d alone.
@@ -183,11 +183,11 @@ def _encoding(name: str, values: Any) -> Encoding:
         numbers = to_float(values)
         there = numbers[~np.isnan(numbers)]
         low, high = (float(there.min()), float(there.max())) if len(there) else (0.0, 0.0)
-        return Encoding(name, scale, missing, *moments(numbers, low, high), low, high)
+        return Encoding(name, scale, missing, *find_moments(numbers, low, high), low, high)
     present = sorted(each for each in values.unique().to_pylist() if each is not None)
     if scale is Scale.NOMINAL:
         return Encoding(name, scale, missing, categories=pa.array(present, pa.string()))
     categories = pa.array(GRADES)
     ranks = np.array([GRADES.index(each) for each in values.drop_null().to_pylist()], np.float64)
     low, high = 0.0, len(GRADES) - 1.0
-    return Encoding(name, scale, missing, *moments(ranks, low, high), low, high, categories)
+    return Encoding(name, scale, missing, *find_moments(ranks, low, high), low, high, categories)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from anonlib.encode._published import from_parents
+from anonlib.encode._published import read_parents
 from anonlib.hierarchy import Hierarchy
 from anonlib.recode import Cells
 
@@ -40,7 +40,7 @@ def hierarchy_of(nested: list[Any]) -> Hierarchy:
     place = {number: c + g - 1 - number for number in range(g)}
     names = [f"v{i}" for i in range(c)] + [f"g{i}" for i in range(g - 1, 0, -1)] + ["*"]
     parents = [place[p] for p in leaves] + [place[p] for _, p in reversed(groups)]
-    return from_parents(names, parents)
+    return read_parents(names, parents)
 
 
 def lineage(hierarchy: Hierarchy, name: str | None) -> list[str | None]:

@@ -8,18 +8,18 @@ from anonlib.auditing.models import AuditModel
 from anonlib.auditing.report import AuditReport, AuditSpec, Verdict
 from anonlib.auditing.rules import (
     check_table,
+    find_lone,
+    find_pseudonym_problems,
     list_kinds,
-    lone,
     order_problems,
-    pseudonym_problems,
 )
 from anonlib.auditing.verdicts import (
     INSENSITIVE_ALONE,
     INSENSITIVE_WITHIN,
     as_joint,
-    joint_models,
+    find_rare_problems,
+    list_joint_models,
     make_verdict,
-    rare_problems,
     sort_problems,
 )
 from anonlib.auditing.view import View, make_view
@@ -77,7 +77,7 @@ def audit_parts(
     check = check_table(df.columns, list_kinds(df), spec)
     models, problems = check.models, [*check.problems]
     if not {*spec.pseudonyms} & check.broken:
-        problems += pseudonym_problems(df, spec)
+        problems += find_pseudonym_problems(df, spec)
     problems += order_problems(df, spec, check.broken)
     if not check.readable:
         broken_table = check.report_unreadable(spec, df.count(), problems)
@@ -103,7 +103,7 @@ def audit_parts(
         )
         for view, each, others in zip(views, counts, joint, strict=True)
     ]
-    found = lone(view, spec) if n_rows else {}
+    found = find_lone(view, spec) if n_rows else {}
     reports[0] = replace(reports[0], problems=sort_problems(problems, n_rows), lone=found)
     return reports
 
@@ -125,7 +125,7 @@ def _joint_verdicts(
     if (token := views[0].token) is not None:
         views = [replace(view, rows=view.rows.where(f"{token} is not null")) for view in views]
     verdicts: list[list[Verdict]] = [[] for _ in views]
-    for known, same in joint_models(spec, models).items():
+    for known, same in list_joint_models(spec, models).items():
         names = tuple(views[0].sensitive[name] for name in known)
         within = [replace(view, keys=view.keys + names) for view in views]
         for view, counts, found in zip(within, tally(within, same), verdicts, strict=True):
@@ -145,5 +145,5 @@ def _insensitive_problems(view: View, insensitive: Sequence[str], k: int) -> lis
         (view.keys + view.insensitive, INSENSITIVE_WITHIN),
     ]:
         n_rare, n_all = count_rare(view, keys, k)
-        problems += rare_problems(text, insensitive, n_rare, n_all, k)
+        problems += find_rare_problems(text, insensitive, n_rare, n_all, k)
     return problems

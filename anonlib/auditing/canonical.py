@@ -8,7 +8,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from anonlib.auditing.tokens import missing_values
+from anonlib.auditing.tokens import list_missing_values
 
 #: White space by Unicode and Python, and the Braille pattern without a dot.
 BLANKS = r"[\t-\r\x1c- \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\u2800]+"
@@ -43,35 +43,37 @@ _COUNTED = (
 Leaf = Callable[[Column, T.DataType], Column]
 
 
-def groupable(dtype: T.DataType, *, maps: bool) -> bool:
+def make_groupable(dtype: T.DataType, *, maps: bool) -> bool:
     """Whether columns of this type can be grouped by value. `maps` says whether maps can be."""
     match dtype:
         case T.ArrayType():
-            return groupable(dtype.elementType, maps=maps)
+            return make_groupable(dtype.elementType, maps=maps)
         case T.StructType():
             names = {name.lower() for name in dtype.names}  # Spark finds fields by these
             types = [field.dataType for field in dtype.fields]
-            return len(names) == len(types) and all(groupable(t, maps=maps) for t in types)
+            return len(names) == len(types) and all(make_groupable(t, maps=maps) for t in types)
         case T.MapType():
-            return maps and all(groupable(t, maps=True) for t in (dtype.keyType, dtype.valueType))
+            return maps and all(
+                make_groupable(t, maps=True) for t in (dtype.keyType, dtype.valueType)
+            )
     return isinstance(dtype, _ATOMIC)
 
 
-def countable(dtype: T.DataType) -> bool:
+def make_countable(dtype: T.DataType) -> bool:
     """Whether values of this type count as those of a protected column: text, numbers, booleans,
     dates and timestamps, also within other values. Bytes don't: nobody knows which mean the same,
     or which mean that a value is missing."""
     match dtype:
         case T.ArrayType():
-            return countable(dtype.elementType)
+            return make_countable(dtype.elementType)
         case T.StructType():
-            return all(countable(field.dataType) for field in dtype.fields)
+            return all(make_countable(field.dataType) for field in dtype.fields)
         case T.MapType():
-            return countable(dtype.keyType) and countable(dtype.valueType)
+            return make_countable(dtype.keyType) and make_countable(dtype.valueType)
     return isinstance(dtype, _COUNTED)
 
 
-def canonical_key(column: Column, dtype: T.DataType, *, is_set: bool = False) -> Column:
+def make_key(column: Column, dtype: T.DataType, *, is_set: bool = False) -> Column:
     """The canonical form of a quasi-identifier or insensitive column.
 
     It has one zero, one NaN and binary collation. Sets are sorted and keep their duplicates, since
@@ -85,13 +87,13 @@ def fold_value(column: Column, dtype: T.DataType) -> Column:
     return _folded_leaf(column, dtype)
 
 
-def present(column: Column, dtype: T.DataType, tokens: Sequence[str]) -> Column:
+def select_present(column: Column, dtype: T.DataType, tokens: Sequence[str]) -> Column:
     """A folded column with null for NaN, for the tokens of missing values, and for nested values
     without any present part.
 
-    Tokens are compared with numbers, dates and timestamps by value (`missing_values`), and with
-    other types by text. Text must be folded before, in a projection of its own: else Spark would
-    fold it twice.
+    Tokens are compared with numbers, dates and timestamps by value (`list_missing_values`), and
+    with other types by text. Text must be folded before, in a projection of its own: else Spark
+    would fold it twice.
     """
 
     def leaf(part: Column, kind: T.DataType) -> Column:
@@ -199,7 +201,7 @@ def _present_leaf(column: Column, dtype: T.DataType, tokens: Sequence[str]) -> C
         return F.when(~same, column)
     if _is_float(dtype):
         column = F.when(~F.isnan(column), column + F.lit(0.0).cast(dtype))
-    missing_literals = missing_values(tokens, dtype)
+    missing_literals = list_missing_values(tokens, dtype)
     text = column
     if missing_literals is None:
         # A token without letters or digits can't be a boolean or an interval.

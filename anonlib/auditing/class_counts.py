@@ -114,7 +114,7 @@ def sum_by_class(place: Ints, weights: npt.NDArray[np.float64] | Ints, n_classes
     return np.bincount(place, weights, n_classes).astype(np.float64)
 
 
-def largest_by_class(place: Ints, values: npt.NDArray[np.float64], n_classes: int) -> Floats:
+def find_largest_by_class(place: Ints, values: npt.NDArray[np.float64], n_classes: int) -> Floats:
     """float64[classes]. The largest value of each class; NaN where there is none."""
     found = np.full(n_classes, -np.inf)
     np.maximum.at(found, place, values)

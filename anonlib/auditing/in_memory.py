@@ -29,18 +29,18 @@ from anonlib.auditing.rules import (
     SEVERAL_ORDERS,
     ColumnKind,
     check_table,
+    list_token_columns,
     no_pseudonym,
     repeat_problems,
-    token_columns,
 )
 from anonlib.auditing.verdicts import (
     INSENSITIVE_ALONE,
     INSENSITIVE_WITHIN,
     Tally,
     as_joint,
-    joint_models,
+    find_rare_problems,
+    list_joint_models,
     make_verdict,
-    rare_problems,
     round_sizes,
     sort_problems,
 )
@@ -191,7 +191,7 @@ def _number_rows(
     columns = {
         name: number_protected(table.column(name), spec.missing_tokens) for name in protected
     }
-    token = next((number_keys(table.column(name)) for name in token_columns(spec)), None)
+    token = next((number_keys(table.column(name)) for name in list_token_columns(spec)), None)
     rows = _Rows(
         n=table.num_rows,
         mask=None,
@@ -309,7 +309,7 @@ def _joint_verdicts(
         rows = _judge_only(rows, rows.token.of_row > 0)
     if not rows.n:
         return
-    for names, same in joint_models(spec, models).items():
+    for names, same in list_joint_models(spec, models).items():
         keys = combine([rows.keys, *(rows.columns[name] for name in names)], rows.n)
         counts = _count_classes(rows, keys)
         for model in same:
@@ -332,7 +332,7 @@ def _rare_combinations(rows: _Rows, insensitive: Sequence[str], k: int) -> list[
         ((rows.keys, *rows.insensitive), INSENSITIVE_WITHIN),
     ]:
         n = _count_persons(combine(keys, rows.n), rows.token)
-        problems += rare_problems(text, insensitive, int((n < k).sum()), len(n), k)
+        problems += find_rare_problems(text, insensitive, int((n < k).sum()), len(n), k)
     return problems
 
 

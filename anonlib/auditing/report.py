@@ -26,7 +26,7 @@ _OWN = "with its own models", "with their own models"
 _SCOPE = re.compile(rf"({EACH_FILE}|{EACH_CONTROLLER}|[\d,]+ controllers? (?:{'|'.join(_OWN)})): ")
 #: The chance to be found that regulators allow at most (EMA 0070, Health Canada).
 THRESHOLD = 0.09
-#: The names of the figures of `value_risk`, in words.
+#: The names of the figures of `rate_risk`, in words.
 RISKS = {
     "prosecutor_max": "largest chance to be found",
     "marketer": "mean chance to be found",
@@ -314,7 +314,7 @@ def list_worst(verdict: Verdict) -> str:
     return ", ".join(f"{'' if known else 'at least '}{size:,}" for size, known in pairs)
 
 
-def value_risk(sizes: Iterable[Sequence[int]], n_classes: int, n_rows: int) -> dict[str, float]:
+def rate_risk(sizes: Iterable[Sequence[int]], n_classes: int, n_rows: int) -> dict[str, float]:
     """The chances that a person is found again by the quasi-identifiers, where each row is a
     person: 1 / f in a class of f rows. Named as those of the measure `reidentification`.
 

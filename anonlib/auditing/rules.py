@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from anonlib import registry
 from anonlib.auditing.models import AuditModel
 from anonlib.auditing.report import AuditReport, AuditSpec, Insensitive
-from anonlib.auditing.verdicts import insensitive_state, least_persons, sort_problems
+from anonlib.auditing.verdicts import find_insensitive_state, find_least_persons, sort_problems
 from anonlib.errors import Problem
 from anonlib.text import count_noun
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from anonlib.auditing.view import View
 
 
-def lone(view: "View", spec: AuditSpec) -> dict[str, int]:
+def find_lone(view: "View", spec: AuditSpec) -> dict[str, int]:
     """By column released as shares: rows known to be the only ones of their class with their value.
 
     Everyone can count the rows of a class, so its shares tell how many rows each value has. Shares
@@ -66,18 +66,18 @@ SHARES = "array<struct<node:int,share:double>>"
 NO_K = "there is no k-anonymity among the privacy models"
 
 
-def protected_columns(spec: AuditSpec, models: Sequence[AuditModel]) -> tuple[str, ...]:
+def list_protected_columns(spec: AuditSpec, models: Sequence[AuditModel]) -> tuple[str, ...]:
     """The columns that models look at or that are in `joint`, each once."""
     looked_at = [name for model in models for name in model.protected]
     return tuple(dict.fromkeys([*looked_at, *spec.joint]))
 
 
-def token_columns(spec: AuditSpec) -> tuple[str, ...]:
+def list_token_columns(spec: AuditSpec) -> tuple[str, ...]:
     """The column of the persons' tokens, if persons are counted by it."""
     return (spec.token,) if spec.persons == "token" and spec.token is not None else ()
 
 
-def pseudonym_problems(df: "DataFrame", spec: AuditSpec) -> list[Problem]:
+def find_pseudonym_problems(df: "DataFrame", spec: AuditSpec) -> list[Problem]:
     """Problems with the values of pseudonyms, whose columns are there and text. Costs a pass over
     these columns, and another one over the one that must be unique."""
     from pyspark.sql import functions as F
@@ -102,7 +102,7 @@ def order_problems(df: "DataFrame", spec: AuditSpec, broken: Set[str]) -> list[P
     """The sets of which equal ones are in several orders. Costs a grouping for each column."""
     from pyspark.sql import functions as F
 
-    from anonlib.auditing.canonical import canonical_key
+    from anonlib.auditing.canonical import make_key
 
     if not spec.sets:
         return []
@@ -111,7 +111,7 @@ def order_problems(df: "DataFrame", spec: AuditSpec, broken: Set[str]) -> list[P
     for i, field in enumerate(df.schema.fields):
         if field.name not in spec.sets or field.name in broken:
             continue
-        shown = canonical_key(F.col(f"c{i}"), field.dataType).alias("shown")
+        shown = make_key(F.col(f"c{i}"), field.dataType).alias("shown")
         # Few sets differ. The least and the greatest of each would need a sort of all rows.
         sets = plain.select(shown).distinct()
         orders = sets.groupBy(F.sort_array("shown")).agg(F.count("*").alias("n"))
@@ -193,13 +193,13 @@ class TableCheck:
 
     def describe_insensitive(self, spec: AuditSpec) -> Insensitive:
         """What the report says about the check of the insensitive columns."""
-        return insensitive_state(spec, checked=bool(self.insensitive))
+        return find_insensitive_state(spec, checked=bool(self.insensitive))
 
     def report_unreadable(
         self, spec: AuditSpec, n_rows: int, problems: Sequence[Problem]
     ) -> AuditReport:
         """The report on a table whose classes can't be counted. problems: All that were found."""
-        state = insensitive_state(spec, checked=False)
+        state = find_insensitive_state(spec, checked=False)
         return AuditReport(n_rows, 0, (), sort_problems(problems, n_rows), (), state)
 
 
@@ -214,22 +214,22 @@ def check_table(
         spec: The requirements.
     """
     models = tuple(registry.build("audit", registry.spec(model)) for model in spec.models)
-    problems, broken = table_problems(names, kinds, spec, models)
-    protected = protected_columns(spec, models)
-    k = least_persons(models)
+    problems, broken = find_table_problems(names, kinds, spec, models)
+    protected = list_protected_columns(spec, models)
+    k = find_least_persons(models)
     counts_rare = k and not spec.acknowledge_unique and not {*spec.insensitive} & broken
     return TableCheck(
         models=models,
         problems=tuple(problems),
         protected=protected,
         broken=broken,
-        readable=not {*spec.quasi_identifiers, *protected, *token_columns(spec)} & broken,
+        readable=not {*spec.quasi_identifiers, *protected, *list_token_columns(spec)} & broken,
         insensitive=spec.insensitive if counts_rare else (),
         k=k,
     )
 
 
-def table_problems(
+def find_table_problems(
     names: Sequence[str],
     kinds: Mapping[str, ColumnKind],
     spec: AuditSpec,
@@ -255,9 +255,9 @@ def _column_problems(
 ) -> tuple[list[Problem], frozenset[str]]:
     there = Counter(names)
     tokens = () if spec.token is None else (spec.token,)
-    protected = protected_columns(spec, models)
+    protected = list_protected_columns(spec, models)
     needed = {*spec.columns, *spec.quasi_identifiers, *spec.insensitive, *protected}
-    needed |= {*token_columns(spec), *spec.pseudonyms}
+    needed |= {*list_token_columns(spec), *spec.pseudonyms}
     strange = there.keys() - {*spec.columns, *tokens, *spec.private}
     missing = needed - there.keys()
     twice = {name for name, count in there.items() if count > 1}
@@ -273,7 +273,7 @@ def _type_problems(
     kinds: Mapping[str, ColumnKind], spec: AuditSpec, models: Sequence[AuditModel]
 ) -> list[Problem]:
     others = () if spec.acknowledge_unique else spec.insensitive
-    maps = dict.fromkeys([*others, *protected_columns(spec, models)], True)
+    maps = dict.fromkeys([*others, *list_protected_columns(spec, models)], True)
     maps |= dict.fromkeys(spec.quasi_identifiers, False)
     problems = [
         Problem(name, f"a column of type {kinds[name].name} can't be grouped by value here")
@@ -287,7 +287,7 @@ def _type_problems(
             f"can't be judged here: a model protects it, and it is of type {kinds[name].name}; "
             "such a column must be text, numbers, booleans, dates or timestamps, or made of them",
         )
-        for name in protected_columns(spec, models)
+        for name in list_protected_columns(spec, models)
         if name in kinds and name not in told and not kinds[name].counts
     ]
     problems += [
@@ -316,13 +316,13 @@ def list_kinds(df: "DataFrame") -> dict[str, ColumnKind]:
 def _kind(dtype: "DataType") -> ColumnKind:
     from pyspark.sql.types import ArrayType, CharType, StringType, VarcharType
 
-    from anonlib.auditing.canonical import countable, groupable
+    from anonlib.auditing.canonical import make_countable, make_groupable
 
     return ColumnKind(
         name=dtype.typeName(),
-        groups=groupable(dtype, maps=False),
-        groups_with_maps=groupable(dtype, maps=True),
-        counts=countable(dtype),
+        groups=make_groupable(dtype, maps=False),
+        groups_with_maps=make_groupable(dtype, maps=True),
+        counts=make_countable(dtype),
         is_array=isinstance(dtype, ArrayType),
         is_shares=dtype.simpleString() == SHARES,
         is_text=isinstance(dtype, StringType | CharType | VarcharType),

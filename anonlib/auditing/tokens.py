@@ -23,7 +23,7 @@ _BITS: dict[type[T.DataType], int] = {
 }
 
 
-def missing_values(tokens: Sequence[str], dtype: T.DataType) -> list[Column] | None:
+def list_missing_values(tokens: Sequence[str], dtype: T.DataType) -> list[Column] | None:
     """The tokens as literals of a type. Tokens that are not values of it are left out.
 
     Numbers are compared exactly; for floats, the token is the nearest float. Dates and timestamps

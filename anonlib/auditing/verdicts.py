@@ -88,7 +88,7 @@ def _first(sizes: Counter[int], n: int) -> tuple[int, ...]:
     return tuple(few[:n])
 
 
-def joint_models(
+def list_joint_models(
     spec: AuditSpec, models: Sequence[AuditModel]
 ) -> Mapping[tuple[str, ...], list[AuditModel]]:
     """By the columns that an attacker knows: the models that are checked against such attackers."""
@@ -102,16 +102,16 @@ def joint_models(
 def list_labels(spec: AuditSpec) -> list[str]:
     """The labels of the verdicts on a table, in their order."""
     models = [registry.build("audit", registry.spec(model)) for model in spec.models]
-    joint = [model for same in joint_models(spec, models).values() for model in same]
+    joint = [model for same in list_joint_models(spec, models).values() for model in same]
     return [model.label for model in models] + [f"{m.label}{JOINT}" for m in joint]
 
 
-def least_persons(models: Sequence[AuditModel]) -> int:
+def find_least_persons(models: Sequence[AuditModel]) -> int:
     """The least persons of every class, over all models; 0 if no model counts persons."""
     return max((model.persons for model in models), default=0)
 
 
-def insensitive_state(spec: AuditSpec, *, checked: bool) -> Insensitive:
+def find_insensitive_state(spec: AuditSpec, *, checked: bool) -> Insensitive:
     """What the report says about the check of the insensitive columns."""
     if not spec.insensitive:
         return "none"
@@ -120,7 +120,7 @@ def insensitive_state(spec: AuditSpec, *, checked: bool) -> Insensitive:
     return "checked" if checked else "not checked"
 
 
-def rare_problems(
+def find_rare_problems(
     text: str, insensitive: Sequence[str], n_rare: int, n_all: int, k: int
 ) -> list[Problem]:
     """The problem with rare combinations of the columns that `text` names; none if there are none.

@@ -64,7 +64,7 @@ def make_view(
     """
     from pyspark.sql import functions as F
 
-    from anonlib.auditing.canonical import canonical_key, fold_value, present
+    from anonlib.auditing.canonical import fold_value, make_key, select_present
 
     place = {field.name: i for i, field in enumerate(df.schema.fields)}
     types = {field.name: field.dataType for field in df.schema.fields}
@@ -74,7 +74,7 @@ def make_view(
         return F.col(f"c{place[name]}")
 
     def key(name: str) -> "Column":
-        return canonical_key(released(name), types[name], is_set=name in spec.sets)
+        return make_key(released(name), types[name], is_set=name in spec.sets)
 
     keys = {f"q{i}": key(name) for i, name in enumerate(spec.quasi_identifiers)}
     keys = keys or {"q0": F.lit(1)}  # a release without quasi-identifiers is one class
@@ -86,9 +86,8 @@ def make_view(
     private = {f"p{i}": released(name) for i, name in enumerate(parts)}
     same = keys | others | private | ({} if token is None else {"t": released(token)})
     texts = {short: fold_value(released(name), types[name]) for name, short in names.items()}
-    values = {
-        short: present(F.col(short), types[n], spec.missing_tokens) for n, short in names.items()
-    }
+    tokens = spec.missing_tokens
+    values = {c: select_present(F.col(c), types[name], tokens) for name, c in names.items()}
     rows = plain.select(*[column.alias(short) for short, column in (same | texts).items()])
     everything = rows.withColumns(values) if values else rows
     unnamed = replace(spec, persons="rows", apart=None, only=None)

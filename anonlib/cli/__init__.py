@@ -18,7 +18,7 @@ from anonlib import __version__
 from anonlib.cli import interrupt
 from anonlib.cli.failures import report_error
 from anonlib.cli.parser import make_parser, parse_args
-from anonlib.cli.shared import config_of, print_json, progress_of
+from anonlib.cli.shared import load_config, open_progress, print_json
 from anonlib.errors import InputError
 
 if TYPE_CHECKING:
@@ -92,13 +92,13 @@ def _release(args: argparse.Namespace) -> int:
 
         with as_file(TEMPLATE) as path:  # what --set gets wrong is told before anything is written
             args.conf = str(path)
-            config_of(args, run_id)
-        with progress_of(args) as progress:
+            load_config(args, run_id)
+        with open_progress(args) as progress:
             args.conf = write_example(progress)
-    config = config_of(args, run_id)
+    config = load_config(args, run_id)
     from anonlib import pipeline
 
-    with progress_of(args) as progress:
+    with open_progress(args) as progress:
         result = pipeline.release(config, progress)
     if args.format == "json":
         print_json(result.to_dict())
@@ -112,10 +112,10 @@ def _release(args: argparse.Namespace) -> int:
 
 
 def _audit(args: argparse.Namespace) -> int:
-    config = config_of(args)
+    config = load_config(args)
     from anonlib.in_hand.assessment import audit
 
-    with progress_of(args) as progress:
+    with open_progress(args) as progress:
         report = audit(args.table, config, progress, version=args.version)
     if args.format == "json":
         print_json(report.to_dict())
@@ -133,10 +133,10 @@ def _audit(args: argparse.Namespace) -> int:
 
 
 def _evaluate(args: argparse.Namespace) -> int:
-    config = config_of(args)
+    config = load_config(args)
     from anonlib import pipeline
 
-    with progress_of(args) as progress:
+    with open_progress(args) as progress:
         result = pipeline.evaluate_delta(config, progress, trial=args.trial)
     if args.format == "json":
         print_json(result.to_dict())
@@ -149,10 +149,10 @@ def _evaluate(args: argparse.Namespace) -> int:
 
 
 def _check(args: argparse.Namespace) -> int:
-    config = config_of(args)
+    config = load_config(args)
     from anonlib import pipeline
 
-    with progress_of(args) as progress:
+    with open_progress(args) as progress:
         result = pipeline.check(config, progress)
     if args.format == "json":
         print_json(asdict(result))
@@ -175,7 +175,7 @@ def _sweep(args: argparse.Namespace) -> int:
     sweep = load_sweep(args.conf, args.overrides)
     from anonlib import pipeline
 
-    with progress_of(args) as progress:
+    with open_progress(args) as progress:
         result = pipeline.sweep(sweep, progress, retry=args.retry)
     if args.format == "json":
         print_json(result.to_dict())
@@ -193,9 +193,9 @@ def _init(args: argparse.Namespace) -> int:
 
 
 def _schema(_args: argparse.Namespace) -> int:
-    from anonlib.config.json_schema import json_schema
+    from anonlib.config.json_schema import make_json_schema
 
-    print_json(json_schema())
+    print_json(make_json_schema())
     return 0
 
 
@@ -226,7 +226,7 @@ def _hierarchy(args: argparse.Namespace) -> int:
 def _generate(args: argparse.Namespace) -> int:
     from anonlib.source.look import write_people
 
-    with progress_of(args) as progress:
+    with open_progress(args) as progress:
         write_people(args.out, args.format, args.rows, args.seed, progress)
         progress.note(f"written: {args.out}, {args.rows:,} rows of invented people")
     return 0
@@ -249,8 +249,8 @@ def _write_page(args: argparse.Namespace, write: Callable[..., str], whom: str) 
     """Writes a page of a run. whom: who may read it."""
     from anonlib.cli.show.summaries import local
 
-    config = None if args.conf is None else config_of(args)
-    with progress_of(args) as progress:
+    config = None if args.conf is None else load_config(args)
+    with open_progress(args) as progress:
         out = write(args.run, config, args.out)
         progress.note(f"written: {local(out)} ({whom})")
     return 0
@@ -259,16 +259,16 @@ def _write_page(args: argparse.Namespace, write: Callable[..., str], whom: str) 
 def _verify(args: argparse.Namespace) -> int:
     from anonlib.in_hand.verification import verify
 
-    with progress_of(args) as progress:
+    with open_progress(args) as progress:
         lines = verify(
             args.certificate, args.table, progress, version=args.version, record=args.record
         )
     if args.format == "json":
         print_json([asdict(line) for line in lines])
     elif args.format == "junit":
-        from anonlib.cli.show.junit import as_junit, line_cases
+        from anonlib.cli.show.junit import as_junit, make_line_cases
 
-        sys.stdout.write(as_junit("verify", args.table, [*line_cases(lines)]))
+        sys.stdout.write(as_junit("verify", args.table, [*make_line_cases(lines)]))
     else:
         from anonlib.cli.show.line_verdicts import print_lines
 
@@ -284,9 +284,9 @@ def _runs(args: argparse.Namespace) -> int:
 
 def _show(args: argparse.Namespace) -> int:
     from anonlib.cli.show.summaries import print_rows
-    from anonlib.source.look import published_rows
+    from anonlib.source.look import read_published_rows
 
-    names, rows = published_rows(args.table, args.rows, force=args.force)
+    names, rows = read_published_rows(args.table, args.rows, force=args.force)
     print_rows(names, rows)
     return 0
 

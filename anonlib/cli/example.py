@@ -48,7 +48,7 @@ def print_next_steps() -> None:
     """Prints what the example was, and what to do with a table of one's own."""
     from rich.text import Text
 
-    from anonlib.cli.show.parts import places
+    from anonlib.cli.show.parts import print_places
     from anonlib.cli.show.summaries import console, program
 
     to = console()
@@ -60,7 +60,7 @@ def print_next_steps() -> None:
         )
     )
     to.print()
-    places(
+    print_places(
         to,
         [
             ("your table", f"{program()} init TABLE.csv --out my.yaml"),

@@ -12,14 +12,14 @@ import pyarrow as pa
 
 from anonlib.arrays import Ints
 from anonlib.cli.failures import DEBUG_WARNING
-from anonlib.cli.shared import print_json, progress_of
+from anonlib.cli.shared import open_progress, print_json
 from anonlib.config.reading import load_columns
 from anonlib.errors import InputError
 from anonlib.hierarchy import WRITERS, Hierarchy, read_hierarchy, write_hierarchy
 from anonlib.hierarchy import build as hierarchy_build
 from anonlib.hierarchy import learn as hierarchy_learn
 from anonlib.hierarchy.build import days_between, numbers_between
-from anonlib.table.coverage import Coverage, coverage
+from anonlib.table.coverage import Coverage, find_coverage
 from anonlib.text import printable
 
 
@@ -37,7 +37,7 @@ def _build(args: argparse.Namespace) -> int:
     hierarchy = BUILDERS[args.kind](args)
     write_hierarchy(hierarchy, out)
     n_leaves = int(hierarchy.tree.high[-1])
-    with progress_of(args) as progress:
+    with open_progress(args) as progress:
         n_groups = len(hierarchy.names) - n_leaves
         text = f"written: {out}, {n_leaves:,} values, {n_groups:,} groups"
         progress.note(f"{text}; review the groups' names before they are published")
@@ -133,7 +133,7 @@ def _columns(
     config, protected = load_columns(args.conf, columns, args.overrides)
     from anonlib.source.look import count_values
 
-    with progress_of(args) as progress:
+    with open_progress(args) as progress:
         table = count_values(config, columns, progress)
     arrays = [table.column(f"v{i}").combine_chunks() for i in range(len(columns))]
     counts = table.column("count").to_numpy().astype(np.int64)
@@ -153,7 +153,7 @@ def _check(args: argparse.Namespace) -> int:
     result = None
     if args.conf is not None or args.column is not None:
         (values, counts), tokens = _columns(args, args.column)
-        result = coverage(hierarchy, values, counts, tokens)
+        result = find_coverage(hierarchy, values, counts, tokens)
     if args.format == "json":
         print_json(_figures(hierarchy, result))
     else:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
-from anonlib.cli.shared import progress_of, write_text
+from anonlib.cli.shared import open_progress, write_text
 from anonlib.config.checks.source_section import check_database, check_format, check_secrets
 from anonlib.config.keys import read_secret_options
 from anonlib.config.model import SourceSection
@@ -35,7 +35,7 @@ def run_init(args: argparse.Namespace) -> int:
         raise InputError("--ask: needs a terminal, and stdin is not one; leave it out")
     from anonlib.guesses.draft import format_draft
 
-    with progress_of(args) as progress:
+    with open_progress(args) as progress:
         draft = draft_table(args.source, args.format, source, progress)
         draft = _ask_in_terminal(draft) if args.ask else draft
         text = format_draft(draft, Path() if out is None else out.parent)

@@ -4,7 +4,7 @@ answer takes the guess, `?` leaves it for later."""
 from collections.abc import Callable
 from dataclasses import replace
 
-from anonlib.guesses.draft import Draft, Persons, explain_guess, scalar
+from anonlib.guesses.draft import Draft, Persons, explain_guess, write_scalar
 from anonlib.guesses.guess import ColumnProfile, Guess
 from anonlib.table.schema import Role, Scale
 
@@ -31,7 +31,7 @@ def ask_all(draft: Draft, ask: Ask, say: Say) -> Draft:
     say("Enter takes the guess in brackets, ? leaves it for later.")
     say("Roles: " + ", ".join(f"{letter} {role}" for letter, role in _ROLES.items()))
     for column in draft.profile.columns:
-        say(f"\n{scalar(column.name)}: {explain_guess(draft, column)}")
+        say(f"\n{write_scalar(column.name)}: {explain_guess(draft, column)}")
         draft = _ask_column(draft, column, ask, say)
     draft = _ask_persons(draft, ask, say)
     say("\nHow many persons must share their quasi-identifiers, at least?")
@@ -91,7 +91,7 @@ def _ask_persons(draft: Draft, ask: Ask, say: Say) -> Draft:
     say("\nWhich column says who a person is? Type its name; - if each row is another person.")
     named = persons.unit[0] if persons.unit else (persons.column or "-")
     guess = named if named in (*hidden, "-") else "-"
-    allowed = f"- or one of {', '.join(map(scalar, hidden))}"
+    allowed = f"- or one of {', '.join(map(write_scalar, hidden))}"
     who = _choose("person", guess, [*hidden, "-"].__contains__, allowed, ask, say)
     declared = Persons((), None, "")
     if who is None:  # a column that is released now can't count persons

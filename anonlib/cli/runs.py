@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from anonlib.cli.shared import config_of, print_json, progress_of
+from anonlib.cli.shared import load_config, open_progress, print_json
 from anonlib.errors import InputError
 
 if TYPE_CHECKING:
@@ -26,16 +26,18 @@ def run_runs(args: argparse.Namespace) -> int:
     Raises InputError.
     """
     args.conf = args.place if _names_a_config(args.place) else None
-    config = None if args.conf is None else config_of(args)
+    config = None if args.conf is None else load_config(args)
     if args.person is not None:
         _person(args, config)
         return 0
-    from anonlib.run.account import runs_path
-    from anonlib.run.run_table import past_runs
+    from anonlib.run.account import find_runs_path
+    from anonlib.run.run_table import list_past_runs
 
-    with progress_of(args) as progress, progress.stage("look"):
-        place = args.place if config is None else runs_path(config.runs_path, config.release.path)
-        runs = past_runs(place, args.since, args.target)
+    with open_progress(args) as progress, progress.stage("look"):
+        place = (
+            args.place if config is None else find_runs_path(config.runs_path, config.release.path)
+        )
+        runs = list_past_runs(place, args.since, args.target)
     if args.format == "json":
         print_json(runs)
     else:
@@ -53,10 +55,10 @@ def _person(args: argparse.Namespace, config: "Config | None") -> None:
     if config is None:
         raise InputError("--person: needs a config, whose ledger knows who was released")
     person = _read_person(args.person)
-    from anonlib.run.run_table import runs_of_person
+    from anonlib.run.run_table import find_runs_of_person
 
-    with progress_of(args) as progress, progress.stage("look"):
-        found = runs_of_person(config, person)
+    with open_progress(args) as progress, progress.stage("look"):
+        found = find_runs_of_person(config, person)
     if args.format == "json":
         print_json(found)
     else:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from anonlib.config.model import Config
 
 
-def config_of(args: argparse.Namespace, more: Sequence[str] = ()) -> "Config":
+def load_config(args: argparse.Namespace, more: Sequence[str] = ()) -> "Config":
     """Reads the config of the arguments.
 
     Called before Spark is imported, so that problems are reported at once.
@@ -32,7 +32,7 @@ def config_of(args: argparse.Namespace, more: Sequence[str] = ()) -> "Config":
     return load(args.conf, [*args.overrides, *more])
 
 
-def progress_of(args: argparse.Namespace) -> "ShownProgress":
+def open_progress(args: argparse.Namespace) -> "ShownProgress":
     """The progress for the flags. It is kept as `args.progress`, for the report of an error."""
     from anonlib.cli.progress_lines import make_progress
 

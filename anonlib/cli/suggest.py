@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from anonlib import registry
 from anonlib.cli.init import describe_source, draft_table, require_free
-from anonlib.cli.shared import config_of, print_json, progress_of, write_text
+from anonlib.cli.shared import load_config, open_progress, print_json, write_text
 from anonlib.config.extension import guess_format
 from anonlib.config.paths import name_file
 from anonlib.config.reading import read_raw
@@ -71,8 +71,8 @@ def _suggest_for_config(args: argparse.Namespace) -> "Suggestion":
             "table whose name does not tell its format, add --format"
         )
     _require_config(args.conf)
-    config = config_of(args)
-    with progress_of(args) as progress:
+    config = load_config(args)
+    with open_progress(args) as progress:
         return _try(args, config, args.partitioners, progress)
 
 
@@ -104,12 +104,12 @@ def _suggest_for_table(args: argparse.Namespace) -> "Suggestion":
     require_free(out)
     from anonlib.guesses.draft import format_draft
 
-    with progress_of(args) as progress:
+    with open_progress(args) as progress:
         draft = draft_table(table, args.format, source, progress)
         write_text(out, format_draft(draft, out.parent))
         progress.note(f"written: {out}, a draft as `anonlib init` makes it")
         args.conf = str(out)
-        config = config_of(args)
+        config = load_config(args)
         is_cut = draft.profile.n_rows > config.partition.max_rows
         others = args.partitioners or (PARTITIONERS if is_cut else ())
         found = _try(args, config, others, progress)

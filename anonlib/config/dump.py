@@ -9,7 +9,7 @@ from pydantic import BaseModel
 from anonlib import registry
 from anonlib.config.model import Config
 from anonlib.config.paths import from_shell
-from anonlib.config.policies import Policy, spec_of
+from anonlib.config.policies import Policy, make_policy_spec
 from anonlib.config.yaml import write_yaml
 
 
@@ -27,7 +27,7 @@ def make_tree(config: Config) -> dict[str, Any]:
 
 def _plain(value: Any) -> Any:
     if isinstance(value, Policy):
-        return spec_of(value)
+        return make_policy_spec(value)
     if isinstance(value, BaseModel):
         fields = type(value).model_fields
         values = {info.alias or n: (getattr(value, n), info) for n, info in fields.items()}

@@ -36,7 +36,7 @@ _OPTIONS = ("header", "sep", "delimiter", "encoding", "charset", "quote", "escap
 _PLUGINS = ("privacy.models", "partition.steps", "kernel", "recode", "evaluate.measures")
 
 
-def excerpt_config(tree: Mapping[str, Any], unlike: Mapping[str, str] | None = None) -> str:
+def shorten_config(tree: Mapping[str, Any], unlike: Mapping[str, str] | None = None) -> str:
     """Writes a config as YAML, by a list of fields that are allowed.
 
     What is left out is listed under `review`: nothing is released by this config before somebody

@@ -5,7 +5,7 @@ from typing import Any
 
 from anonlib import registry
 from anonlib.config.defaults import DEFAULTS
-from anonlib.config.listing import first_paragraph
+from anonlib.config.listing import take_first_paragraph
 from anonlib.config.model import Config
 from anonlib.config.policies import list_policies
 from anonlib.registry import Plugin
@@ -22,7 +22,7 @@ _FAMILIES = {
 _OPTION = {"type": ["string", "number", "boolean"]}
 
 
-def json_schema() -> dict[str, Any]:
+def make_json_schema() -> dict[str, Any]:
     """The JSON schema (draft 2020-12) of configs."""
     schema = Config.model_json_schema()
     definitions: dict[str, Any] = schema["$defs"]
@@ -69,7 +69,7 @@ def _plugin(cls: type[Plugin], definitions: dict[str, Any]) -> dict[str, Any]:
     return {
         "type": "object",
         "title": cls.type,
-        "description": first_paragraph(cls),
+        "description": take_first_paragraph(cls),
         "properties": {"type": {"const": cls.type}, **schema.get("properties", {})},
         "required": ["type", *_list_required(cls)],
         "additionalProperties": False,

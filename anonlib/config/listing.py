@@ -83,7 +83,7 @@ def _describe(cls: type[Plugin]) -> PluginInfo:
     return PluginInfo(
         cls.type,
         _DEFAULT_OF.get((cls.family, cls.type), ""),
-        first_paragraph(cls),
+        take_first_paragraph(cls),
         tuple(_parameters(cls)),
         cls.names if issubclass(cls, Measure) else {},
         getattr(cls, "cost", ""),
@@ -91,7 +91,7 @@ def _describe(cls: type[Plugin]) -> PluginInfo:
     )
 
 
-def first_paragraph(plugin: type[Plugin]) -> str:
+def take_first_paragraph(plugin: type[Plugin]) -> str:
     """The first paragraph of a plug-in's docstring, as one line."""
     return " ".join((plugin.__doc__ or "").strip().split("\n\n")[0].split())
 

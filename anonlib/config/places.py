@@ -90,7 +90,7 @@ def _real(path: str) -> str:
 def check_places(config: Config) -> Iterator[Problem]:
     """Checks the paths of a config, and the name in the catalog."""
     yield from check_table_name(config.release)
-    source, release, private = config.source, config.release, private_places(config)
+    source, release, private = config.source, config.release, list_private_places(config)
     yield from check_overlaps(source, release, private)
     yield from check_paths(
         {"source.path": source.path or "", "release.path": release.path, **private}
@@ -110,7 +110,7 @@ def check_overlaps(
     Args:
         source: The source.
         release: The release.
-        private: By path in the config: a private place, as `private_places` finds them.
+        private: By path in the config: a private place, as `list_private_places` finds them.
         spell: Gives the canonical spelling of a path, for stores that know more than the path
             shows.
     """
@@ -138,7 +138,7 @@ def check_overlaps(
             )
 
 
-def private_places(config: Config) -> dict[str, str]:
+def list_private_places(config: Config) -> dict[str, str]:
     """By path in the config: the private place there. Has only the places that it names."""
     places = {
         "release.record": config.record_path,

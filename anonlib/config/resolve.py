@@ -26,10 +26,10 @@ from anonlib.table.schema import (
     Role,
     Scale,
     Schema,
+    find_target_scale,
     is_atomic,
     is_number,
     is_storable,
-    target_scale,
 )
 from anonlib.text import find_alike, fold_text
 
@@ -393,10 +393,10 @@ def _column(
         pseudonym=attribute.pseudonym,
     )
     if attribute.role is Role.TARGET and (kernel.needs_target or partition.needs_target):
-        scale = attribute.scale or target_scale(field.arrow, kernel.needs_classes)
+        scale = attribute.scale or find_target_scale(field.arrow, kernel.needs_classes)
         return replace(column, scale=scale)
     if attribute.role is Role.INSENSITIVE and partition.needs_context and is_atomic(field.arrow):
-        return replace(column, scale=target_scale(field.arrow, needs_classes=False))
+        return replace(column, scale=find_target_scale(field.arrow, needs_classes=False))
     return column
 
 

@@ -49,21 +49,21 @@ def summarize_config(config: Config) -> dict[str, Any]:
         "columns": {n: _column(n, a, config.recode) for n, a in config.attributes.items()},
         "persons": _persons(config),
         **({"pseudonyms": config.pseudonyms.scope} if config.pseudonyms else {}),
-        "models": [plugin_label(model) for model in config.all_models],
+        "models": [label_plugin(model) for model in config.all_models],
         "joint": privacy.joint,
         **({"acknowledge_linked": True} if privacy.acknowledge_linked else {}),
         "suppression_limit": privacy.suppression_limit,
         "suppress": privacy.suppress,
-        "partition": [plugin_label(step) for step in partition.steps],
+        "partition": [label_plugin(step) for step in partition.steps],
         "max_rows": partition.max_rows,
         **({"sample_rows": rows} if (rows := partition.sample_rows) else {}),
-        "kernel": plugin_label(config.kernel),
+        "kernel": label_plugin(config.kernel),
         "release": {
             "path": bare(config.release.path),
             "mode": config.release.mode,
             **({"register": name} if (name := config.release.catalog_table) else {}),
         },
-        "measures": [plugin_label(measure) for measure in config.measures],
+        "measures": [label_plugin(measure) for measure in config.measures],
         "gates": [gate.text for gate in config.gates],
         "policy": None if config.policy is None else f"{config.policy.name}: {config.policy.title}",
         "seed": config.seed,
@@ -102,7 +102,7 @@ def summarize_use(
     }
 
 
-def plugin_label(plugin: registry.Plugin) -> str:
+def label_plugin(plugin: registry.Plugin) -> str:
     """A plug-in and its parameters in one line. Only the sizes of collections are shown."""
     fields = type(plugin).model_fields
     values = [(info.alias or name, getattr(plugin, name)) for name, info in fields.items()]
@@ -111,7 +111,7 @@ def plugin_label(plugin: registry.Plugin) -> str:
 
 
 def summarize_plugin(plugin: registry.Plugin) -> dict[str, Any]:
-    """A plug-in and its parameters: numbers as such, others as `plugin_label` has them."""
+    """A plug-in and its parameters: numbers as such, others as `label_plugin` has them."""
     fields = type(plugin).model_fields
     values = [(info.alias or name, getattr(plugin, name)) for name, info in fields.items()]
     told = {
@@ -147,7 +147,7 @@ def _column(name: str, attribute: Attribute, recode: RecodeSection) -> dict[str,
         column["scale"] = str(attribute.scale)
     if attribute.role is Role.QUASI_IDENTIFIER and attribute.scale is not None:
         recoder = recode.of(name, attribute.scale)
-        column |= {"recoder": plugin_label(recoder), "recoder_spec": summarize_plugin(recoder)}
+        column |= {"recoder": label_plugin(recoder), "recoder_spec": summarize_plugin(recoder)}
     if attribute.pseudonym:
         column["pseudonym"] = True
     if attribute.public:
@@ -211,15 +211,15 @@ def _digest(file: Path) -> str | None:
         return None
 
 
-def software() -> dict[str, str]:
+def list_software() -> dict[str, str]:
     """By package: its version, for Python and the packages that a run depends on."""
     return {
         "python": platform.python_version(),
-        **{name: installed_version(name) for name in SOFTWARE},
+        **{name: find_installed_version(name) for name in SOFTWARE},
     }
 
 
-def installed_version(name: str) -> str:
+def find_installed_version(name: str) -> str:
     """The version of a package; "unknown" if none is installed."""
     try:
         return version(name)

@@ -24,8 +24,8 @@ from anonlib.identifiers.direct import (
     LEAST_NUMBER,
     MOST_TEXTS,
     count_kinds,
+    find_main_kind,
     is_sure,
-    main_kind,
     tell_signs,
 )
 from anonlib.table.schema import Column, Role, Schema, is_atomic
@@ -289,7 +289,7 @@ def compare_sketches(
 ) -> Overlap:
     """Compares a released column with an identifying one. They are equal in n_rows rows."""
     a, b = own.within(others.share), others.within(own.share)
-    chance = by_chance(_line(a.numbers), _line(b.numbers))
+    chance = expect_by_chance(_line(a.numbers), _line(b.numbers))
     # The rows of one value of the identifier, on average: by chance, a column is equal in one row
     # of each value.
     rows_by_chance = others.n_present / max(1.0, others.n_values)
@@ -306,7 +306,7 @@ def _line(numbers: Floats) -> Floats:
     return np.sort(numbers[~np.isnan(numbers)])
 
 
-def by_chance(numbers: Floats, others: Floats) -> float:
+def expect_by_chance(numbers: Floats, others: Floats) -> float:
     """The number of `numbers` that are expected among `others` by chance.
 
     Where the others use every second number of the line, every second number is expected to be
@@ -337,7 +337,7 @@ def _find_kinds(
         if _hides_values(c) or not (is_text or _has_long_numbers(c.type, own)):
             continue
         texts = counter.list_texts(c) if is_text else _list_numbers(own)
-        kind = main_kind(count_kinds(texts), is_number=not is_text)
+        kind = find_main_kind(count_kinds(texts), is_number=not is_text)
         words = translate_name(c.name).union(name_words(c.name))
         sizes = (own.n_values, own.n_present)
         if kind and is_sure(kind, *sizes, words=words, is_number=not is_text):

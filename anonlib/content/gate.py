@@ -39,7 +39,7 @@ def find_disclosing_columns(
 
     Args:
         table: The schema's columns by id. Texts of identifiers and of the unit are identities
-            (`canonical_identity`).
+            (`identify_person`).
         schema: The columns.
         privacy: The section of the config that acknowledges columns.
 

@@ -14,7 +14,7 @@ from anonlib.errors import ConfigError, InputError, Problem
 from anonlib.hierarchy import Hierarchy
 from anonlib.table.encoding import Values, list_protected_values
 from anonlib.table.schema import Schema
-from anonlib.worker.task import person_codes
+from anonlib.worker.task import code_persons
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ def list_values(
 def require_values(table: pa.Table, schema: Schema, config: Config) -> dict[str, Values]:
     """By id: the values of the columns whose counts models look at. Raises ConfigError if a model
     can't use them."""
-    person = person_codes([table.column(id).combine_chunks() for id in schema.unit])
+    person = code_persons([table.column(id).combine_chunks() for id in schema.unit])
     values, problems = list_values(table, schema, config, person)
     if problems:
         raise ConfigError(problems)

@@ -15,7 +15,7 @@ import pyarrow as pa
 from pydantic import Field
 
 from anonlib import registry
-from anonlib.encode._published import from_parents
+from anonlib.encode._published import read_parents
 from anonlib.errors import ConfigError, InputError
 from anonlib.hierarchy import Hierarchy, read_hierarchy
 from anonlib.registry import Plugin
@@ -109,38 +109,38 @@ def encode(
     Args:
         table: A pandas or Arrow table.
         columns: By column: its encoding, as a `type` or as `{type: ..., ...}` with parameters.
-        hierarchies: By column of nodes: its hierarchy. `published_hierarchies` reads the
+        hierarchies: By column of nodes: its hierarchy. `read_published_hierarchies` reads the
             hierarchies of a release.
         categories: By column: its categories, for encodings by category; by default the categories
-            in the table. To encode two tables alike, pass `categories_of` of the first.
+            in the table. To encode two tables alike, pass `read_categories` of the first.
 
     Raises:
         InputError: A column can't be encoded like this. The text names the column.
     """
     from scipy.sparse import csr_matrix, hstack
 
-    encoders = encoders_of(columns)
-    known = {**categories_of(table, columns), **(categories or {})}
+    encoders = build_encoders(columns)
+    known = {**read_categories(table, columns), **(categories or {})}
     parts: list[Sparse] = [csr_matrix((len(table), 0))]
     names: list[str] = []
-    for name, domain in domains_of(encoders, hierarchies or {}, known).items():
+    for name, domain in make_domains(encoders, hierarchies or {}, known).items():
         with about(name):
             parts.append(encoders[name].features(_column(table, name), domain))
         names += encoders[name].names(name, domain)
     return EncodedTable(csr_matrix(hstack(parts)), tuple(names))
 
 
-def categories_of(table: Any, columns: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
+def read_categories(table: Any, columns: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
     """By column that is encoded by category: its categories, as texts, ascending."""
     known = {}
-    for name, encoder in encoders_of(columns).items():
+    for name, encoder in build_encoders(columns).items():
         if encoder.needs_categories:
             with about(name):
                 known[name] = tuple(sorted(encoder.found(_column(table, name))))
     return known
 
 
-def published_hierarchies(manifest: str) -> dict[str, Hierarchy]:
+def read_published_hierarchies(manifest: str) -> dict[str, Hierarchy]:
     """By column: its hierarchy in a release's public manifest, given as text.
 
     The manifest names released nodes and the nodes above them. Any other node i is called
@@ -150,11 +150,11 @@ def published_hierarchies(manifest: str) -> dict[str, Hierarchy]:
     result = {}
     for column, each in found.items():
         names = [f"unnamed {i}" if name is None else name for i, name in enumerate(each["names"])]
-        result[column] = from_parents(names, each["parents"])
+        result[column] = read_parents(names, each["parents"])
     return result
 
 
-def encoders_of(columns: Mapping[str, Any]) -> dict[str, Encoder]:
+def build_encoders(columns: Mapping[str, Any]) -> dict[str, Encoder]:
     """Builds the encoding of each column from its type, or its type and parameters.
 
     Raises:
@@ -171,7 +171,7 @@ def encoders_of(columns: Mapping[str, Any]) -> dict[str, Encoder]:
     return encoders
 
 
-def domains_of(
+def make_domains(
     encoders: Mapping[str, Encoder], hierarchies: Hierarchies, categories: Categories
 ) -> dict[str, EncoderDomain]:
     """The domain of each column. Hierarchies are read from their files.

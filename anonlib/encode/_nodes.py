@@ -23,25 +23,25 @@ class NodeEncoder(Encoder):
     needs_hierarchy: ClassVar[bool] = True
 
     def _names(self, column: str, domain: EncoderDomain) -> tuple[str, ...]:
-        return tuple(f"{column}={name}" for name in tree_of(domain).names)
+        return tuple(f"{column}={name}" for name in build_node_tree(domain).names)
 
     def _matrix(self, values: Column, domain: EncoderDomain) -> Sparse:
-        hierarchy = tree_of(domain)
-        return self._exhibit(lineage(hierarchy))[_nodes(values, hierarchy)]
+        hierarchy = build_node_tree(domain)
+        return self._exhibit(list_lineage(hierarchy))[_nodes(values, hierarchy)]
 
     @abstractmethod
     def _exhibit(self, lineage: Sparse) -> Sparse:
         """csr_matrix[nodes, nodes]. The features of every node, given `lineage`."""
 
 
-def tree_of(domain: EncoderDomain) -> Hierarchy:
+def build_node_tree(domain: EncoderDomain) -> Hierarchy:
     """The hierarchy of a domain. Raises InputError if it has none."""
     if domain.hierarchy is None:
         raise InputError("needs a hierarchy")
     return domain.hierarchy
 
 
-def lineage(hierarchy: Hierarchy) -> Sparse:
+def list_lineage(hierarchy: Hierarchy) -> Sparse:
     """csr_matrix[nodes, nodes]. 1 if node j is node i or above it. Missing is the last node."""
     from scipy.sparse import csr_matrix
 

@@ -9,7 +9,7 @@ from anonlib.hierarchy import Hierarchy
 from anonlib.hierarchy.tree import Tree
 
 
-def from_parents(names: Sequence[str], parents: Sequence[int]) -> Hierarchy:
+def read_parents(names: Sequence[str], parents: Sequence[int]) -> Hierarchy:
     """The hierarchy with these `names` and this `tree.parent`.
 
     Leaves must come first, in depth-first order. Then every node must come before its parent. The

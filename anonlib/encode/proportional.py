@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from anonlib.encode import Column, Encoder, EncoderDomain, Sparse
-from anonlib.encode._nodes import lineage, tree_of
+from anonlib.encode._nodes import build_node_tree, list_lineage
 from anonlib.errors import InputError
 
 
@@ -24,12 +24,12 @@ class ProportionalEncoder(Encoder):
     needs_hierarchy: ClassVar[bool] = True
 
     def _names(self, column: str, domain: EncoderDomain) -> tuple[str, ...]:
-        return tuple(f"{column}={name}" for name in tree_of(domain).names)
+        return tuple(f"{column}={name}" for name in build_node_tree(domain).names)
 
     def _matrix(self, values: Column, domain: EncoderDomain) -> Sparse:
         from scipy.sparse import csr_matrix
 
-        hierarchy = tree_of(domain)
+        hierarchy = build_node_tree(domain)
         missing, n_leaves = len(hierarchy.names), hierarchy.tree.high[-1]
         _require_shares(values.type)
         is_null = values.is_null().to_numpy(zero_copy_only=False)
@@ -43,7 +43,7 @@ class ProportionalEncoder(Encoder):
         node = np.append(node, np.full(is_null.sum(), missing))
         share = np.append(share, np.ones(is_null.sum()))
         leaves = csr_matrix((share, (rows, node)), (len(values), missing + 1))
-        return leaves @ lineage(hierarchy)
+        return leaves @ list_lineage(hierarchy)
 
 
 def _require_shares(type: pa.DataType) -> None:

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from anonlib import registry
-from anonlib.config.listing import first_paragraph
+from anonlib.config.listing import take_first_paragraph
 from anonlib.config.model import EvaluateSection, Gate
 from anonlib.errors import (
     AnonlibError,
@@ -118,7 +118,7 @@ def _describe(measure: str, findings: Findings) -> dict[str, Any]:
         return {}
     there = {figure.name for figure in findings.figures}
     names = {name: text for name, text in plugin.names.items() if name in there}
-    return {"is_risk": plugin.is_risk, "about": first_paragraph(plugin), "names": names}
+    return {"is_risk": plugin.is_risk, "about": take_first_paragraph(plugin), "names": names}
 
 
 def evaluate_case(

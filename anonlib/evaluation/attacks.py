@@ -12,7 +12,7 @@ from anonlib.evaluation.samples import is_held_out
 from anonlib.measure.attack_tables import OUT, PERSON, ROW, AttackTables
 from anonlib.measure.draws import ATTACKED, MODULUS, RELEASED_ROWS, SLACK, limit_size, list_persons
 from anonlib.measure.states import Count, Merge, States
-from anonlib.spark.values import row_hash
+from anonlib.spark.values import hash_row
 from anonlib.table.columns import DEAL
 from anonlib.table.schema import Schema
 
@@ -92,7 +92,7 @@ def make_attack_tables(
         others=persons.take(pa.array(first[out][:attempts])).combine_chunks(),
         n_released=released.count(),
         source=rows,
-        released=released.select(*ids, _shorten(row_hash(released.select(*ids))).alias(ROW)),
+        released=released.select(*ids, _shorten(hash_row(released.select(*ids))).alias(ROW)),
         seed=seed,
     )
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from anonlib.auditing.report import THRESHOLD
 from anonlib.config.model import Config, Gate
 
-#: The measure whose figures follow from sizes, and its figures by the names of `value_risk`: of
+#: The measure whose figures follow from sizes, and its figures by the names of `rate_risk`: of
 #: attackers who know who is released, and of others, where the source is the whole population.
 _MEASURE = "reidentification"
 _OWN = {
@@ -21,7 +21,7 @@ _OF_WHOLE = {
 
 
 def find_class_risk(gate: Gate, config: Config) -> str | None:
-    """The name, as `value_risk` has it, of the figure that a gate bounds; None if sizes of classes
+    """The name, as `rate_risk` has it, of the figure that a gate bounds; None if sizes of classes
     do not tell it, as of a population that the source is a sample of. With a unit they tell the
     largest chance only."""
     family, _, figure = gate.figure.partition(".")
@@ -38,7 +38,7 @@ def find_class_risk(gate: Gate, config: Config) -> str | None:
 def list_broken(config: Config, risks: Mapping[str, float]) -> Iterator[tuple[Gate, float]]:
     """The gates of a config that a release with these risks would not pass, and their figures.
 
-    risks: As `value_risk` gives them. Gates on others are not judged.
+    risks: As `rate_risk` gives them. Gates on others are not judged.
     """
     for gate in config.gates:
         value = risks.get(find_class_risk(gate, config) or "")

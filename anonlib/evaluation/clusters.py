@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 
 from anonlib.arrays import Floats, Ints
 from anonlib.errors import run_sanitized
-from anonlib.evaluation.distributed_learning import vectors
+from anonlib.evaluation.distributed_learning import make_vectors
 from anonlib.measure.case import Part
 from anonlib.measure.centres import count_pairs, find_centres
 from anonlib.measure.features import Features
@@ -44,12 +44,14 @@ class ClusterModel:
         from pyspark.ml.clustering import KMeans as Model
 
         model = Model(k=self.n_clusters, maxIter=self.max_iter, seed=seed)
-        made = vectors(part.rows, features, released=part.released, n_rows=part.n, seed=seed)
+        made = make_vectors(part.rows, features, released=part.released, n_rows=part.n, seed=seed)
         with made as rows:
             return np.array(model.fit(rows).clusterCenters(), np.float64)
 
 
-def contingencies(rows: DataFrame, features: Features, centres: Sequence[Floats]) -> list[Ints]:
+def count_contingencies(
+    rows: DataFrame, features: Features, centres: Sequence[Floats]
+) -> list[Ints]:
     """Compares the first clustering with each of the others.
 
     Cost: one crossing into Python and O(n f k). Only counts come back.

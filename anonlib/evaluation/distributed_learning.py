@@ -19,7 +19,7 @@ from anonlib.measure.examples import LearnTarget
 from anonlib.measure.features import Features
 from anonlib.measure.learners import Learner, TaskSize
 from anonlib.measure.scores import Scores, auc, class_scores, mean_auc, number_scores
-from anonlib.spark.values import row_hash
+from anonlib.spark.values import hash_row
 
 #: Rows per partition for Spark ML. It is independent of the number of cores, since the sums of a
 #: model depend on it.
@@ -41,7 +41,7 @@ def sample(rows: DataFrame, n_rows: int, size: int, seed: int) -> pa.Table:
         size: About the number of rows of the sample. If there are fewer rows, it has all.
         seed: The seed.
     """
-    seeded = F.xxhash64(F.lit(SAMPLE.format(seed)), row_hash(rows))
+    seeded = F.xxhash64(F.lit(SAMPLE.format(seed)), hash_row(rows))
     share, by_chance = min(1.0, size / max(n_rows, 1)), F.pmod(_PLACE, F.lit(MODULUS)) / MODULUS
     counts = rows.groupBy(*rows.columns).agg(F.count("*").alias(_COUNT))
     counts = counts.withColumn(_PLACE, seeded)
@@ -53,7 +53,7 @@ def sample(rows: DataFrame, n_rows: int, size: int, seed: int) -> pa.Table:
 
 
 @contextmanager
-def vectors(
+def make_vectors(
     rows: DataFrame,
     features: Features,
     target: LearnTarget | None = None,
@@ -84,7 +84,7 @@ def vectors(
     width = len(features.names)
     ids = [*features.ids, *([] if target is None else [target.column.id])]
     rows = rows.select(*ids)
-    hashed = rows.withColumn(_PLACE, F.xxhash64(F.lit(seed), row_hash(rows)))
+    hashed = rows.withColumn(_PLACE, F.xxhash64(F.lit(seed), hash_row(rows)))
     dealt = hashed.repartition(max(1, ceil(n_rows / ROWS_PER_PARTITION)), _PLACE)
     dealt = dealt.sortWithinPartitions(_PLACE).drop(_PLACE)
 
@@ -153,7 +153,7 @@ def fit_and_score(
     return _score_classes(predictions, n_classes, F.transform(raw, lambda x: 1 / (1 + F.exp(-x))))
 
 
-def baseline(train: DataFrame, test: DataFrame, *, n_classes: int) -> Scores:
+def find_baseline(train: DataFrame, test: DataFrame, *, n_classes: int) -> Scores:
     """The scores without a model. Predicts the most frequent class of `train` (the first of equally
     frequent classes), or the mean."""
     if n_classes == 0:

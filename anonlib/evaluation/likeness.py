@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 
 from anonlib.arrays import Floats, Ints
 from anonlib.auditing import AuditSpec
-from anonlib.auditing.canonical import canonical_key
+from anonlib.auditing.canonical import make_key
 from anonlib.evaluation.classes import make_release_view
 from anonlib.evaluation.distributed_learning import sample
 from anonlib.evaluation.fold import fold
@@ -31,7 +31,7 @@ def hash_source_keys(source: DataFrame, schema: Schema) -> DataFrame:
     without a person have the same one."""
     types = {field.name: field.dataType for field in source.schema.fields}
     ids = [column.id for column in schema.quasi_identifiers]
-    keys = [canonical_key(F.col(id), types[id]) for id in ids]
+    keys = [make_key(F.col(id), types[id]) for id in ids]
     if schema.unit:
         known = reduce(and_, [F.col(id).isNotNull() for id in schema.unit])
         keys.append(F.when(known, F.struct(*schema.unit)))

@@ -14,7 +14,7 @@ from anonlib.measure.nearest import Attack, Links
 from anonlib.spark.tasks import count_cores
 
 
-def distinct_tuples(rows: DataFrame, ids: Sequence[str], most: int) -> tuple[pa.Table, Ints] | None:
+def count_tuples(rows: DataFrame, ids: Sequence[str], most: int) -> tuple[pa.Table, Ints] | None:
     """The distinct tuples of columns. Cost: one aggregate.
 
     Returns:

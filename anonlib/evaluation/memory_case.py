@@ -48,7 +48,7 @@ from anonlib.measure.states import Count, Merge, States
 from anonlib.table.columns import HELD, LINK
 from anonlib.table.encoding import to_float
 from anonlib.table.schema import Column, is_number
-from anonlib.worker.task import person_codes
+from anonlib.worker.task import code_persons
 
 #: Rows to look at together.
 ROWS = 50_000
@@ -90,8 +90,8 @@ class MemoryCase(Case):
         return PersonRows(max(1, most), int((person < 0).sum()))
 
     def _code_persons(self) -> Codes | None:
-        """The person of each row of the source, as `person_codes`."""
-        return person_codes([self.source.column(id).combine_chunks() for id in self.schema.unit])
+        """The person of each row of the source, as `code_persons`."""
+        return code_persons([self.source.column(id).combine_chunks() for id in self.schema.unit])
 
     def count_value_persons(self, id: str) -> tuple[pa.Array, Ints]:
         numbers = combine([number_keys(self.source.column(id))], self.n_source)
@@ -227,7 +227,7 @@ class MemoryCase(Case):
         in_spark: bool,
     ) -> tuple[Scores, list[Comparison]]:
         def view(part: Part) -> Any:
-            return examples.examples(part.sample, features, target, released=part.released)
+            return examples.take_examples(part.sample, features, target, released=part.released)
 
         how = {"n_classes": target.n_classes, "seed": self.seed}
         return score_learners(examples, parts, view, learners, **how)

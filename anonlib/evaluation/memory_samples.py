@@ -24,7 +24,7 @@ from anonlib.worker.marks import Marks
 
 def with_deal(table: pa.Table, schema: Schema) -> pa.Table:
     """The rows of a source with DEAL, the hash of all columns of the schema."""
-    hashes = hash_rows(arrays(table, [column.id for column in schema.columns]))
+    hashes = hash_rows(to_arrays(table, [column.id for column in schema.columns]))
     return table.append_column(DEAL, pa.array(hashes))
 
 
@@ -42,7 +42,7 @@ def mark(table: pa.Table, schema: Schema, seed: int, marks: Marks) -> pa.Table:
 
 def find_held_out(table: pa.Table, schema: Schema, seed: int, share: float) -> Bools:
     """bool[n]. Whether the person of a row is held out."""
-    persons = arrays(table, schema.unit or (DEAL,))
+    persons = to_arrays(table, schema.unit or (DEAL,))
     place = hash_rows(persons, hash_text(HELD_OUT.format(seed))) % MODULUS
     held: Bools = place < limit_share(share)
     return held
@@ -53,7 +53,7 @@ def draw_sample(table: pa.Table, size: int, seed: int) -> pa.Table:
     depend only on values and seed."""
     if not table.num_columns:
         return table
-    hashes = hash_rows(arrays(table, table.column_names))
+    hashes = hash_rows(to_arrays(table, table.column_names))
     _, first, count = np.unique(hashes, return_index=True, return_counts=True)
     place = hash_values(pa.array(hashes[first]), hash_text(SAMPLE.format(seed)))
     share = min(1.0, size / max(table.num_rows, 1))
@@ -79,12 +79,12 @@ def pair_rows(
     theirs = theirs.take(pa.array(order))
     ours = released.filter(pa.array(released.column(LINK).to_numpy() != NO_LINK))
     named = [c.id for c in schema.released]
-    ours = ours.take(pa.array(np.argsort(hash_rows(arrays(ours, named)), kind="stable")))
+    ours = ours.take(pa.array(np.argsort(hash_rows(to_arrays(ours, named)), kind="stable")))
     left, right = match_links(key_links(theirs.column(DEAL), link_key), ours.column(LINK))
     return theirs.select(ids).take(left), ours.select(named).take(right)
 
 
-def arrays(table: pa.Table, ids: Sequence[str]) -> list[pa.Array]:
+def to_arrays(table: pa.Table, ids: Sequence[str]) -> list[pa.Array]:
     """Columns of a table, each as one array."""
     return [table.column(id).combine_chunks() for id in ids]
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from anonlib.arrays import Ints
-from anonlib.evaluation.memory_samples import arrays, find_held_out
+from anonlib.evaluation.memory_samples import find_held_out, to_arrays
 from anonlib.measure.attack_tables import OUT, PERSON, ROW, AttackTables
 from anonlib.measure.draws import ATTACKED, MODULUS, RELEASED_ROWS, SLACK, limit_size, list_persons
 from anonlib.measure.states import Count, Merge, States
@@ -73,7 +73,7 @@ def make_memory_tables(
         known = [pc.is_valid(source.column(id)) for id in schema.unit]
         source = source.filter(pa.array(np.all([each.to_numpy() for each in known], axis=0)))
     out = find_held_out(source, schema, seed, holdout)
-    persons = arrays(source, schema.unit or (DEAL,))
+    persons = to_arrays(source, schema.unit or (DEAL,))
     hashed = hash_chains(persons, hash_text(ATTACKED.format(seed)))
     n_persons = len(np.unique(hashed)) if schema.unit else source.num_rows
     wanted = SLACK * attempts
@@ -84,7 +84,7 @@ def make_memory_tables(
         rows = rows.append_column(PERSON, pa.array(_shorten(hashed)))
     deal = source.column(DEAL).to_numpy()
     order = drawn[list_persons(hashed[drawn], deal[drawn], one_each=bool(schema.unit))]
-    table, number = source.select(ids), _shorten(hash_rows(arrays(released, ids)))
+    table, number = source.select(ids), _shorten(hash_rows(to_arrays(released, ids)))
     return MemoryTables(
         members=table.take(pa.array(order[~out[order]][:attempts])).combine_chunks(),
         others=table.take(pa.array(order[out[order]][:attempts])).combine_chunks(),

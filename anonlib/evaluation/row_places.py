@@ -7,10 +7,10 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from anonlib.spark.values import row_hash, spark_type
+from anonlib.spark.values import find_spark_type, hash_row
 
 
-def first_places(released: DataFrame, types: dict[str, pa.DataType], most: int) -> pa.Table:
+def find_first_places(released: DataFrame, types: dict[str, pa.DataType], most: int) -> pa.Table:
     """The places of distinct rows. Cost: one aggregate.
 
     Args:
@@ -29,8 +29,8 @@ def first_places(released: DataFrame, types: dict[str, pa.DataType], most: int) 
     )
     released = released.select(
         place.alias("place"),
-        row_hash(released.select(*types)).alias("row"),
-        *[_leading(F.col(id), spark_type(type)).alias(id) for id, type in types.items()],
+        hash_row(released.select(*types)).alias("row"),
+        *[_leading(F.col(id), find_spark_type(type)).alias(id) for id, type in types.items()],
     )
     distinct = released.groupBy("row").agg(
         F.min("place").alias("place"), *[F.first(id).alias(id) for id in types]

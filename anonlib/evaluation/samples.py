@@ -14,7 +14,7 @@ from anonlib.measure.draws import (
     limit_share,
     match_links,
 )
-from anonlib.spark.values import row_hash
+from anonlib.spark.values import hash_row
 from anonlib.table.columns import DEAL, HELD, LINK, NO_LINK, key_links
 from anonlib.table.schema import Schema
 
@@ -55,7 +55,7 @@ def pair(
     theirs = theirs.orderBy(DEAL).limit(MAX_PAIRS).toArrow()
     links = key_links(theirs.column(DEAL), link_key)
     ours = released.where(F.col(LINK) != NO_LINK).drop(HELD)
-    ours = ours.withColumn(_PLACE, row_hash(ours.drop(LINK)))
+    ours = ours.withColumn(_PLACE, hash_row(ours.drop(LINK)))
     if len(links) == MAX_PAIRS:
         ours = _of(ours, links)
     found = ours.orderBy(_PLACE).drop(_PLACE).toArrow()

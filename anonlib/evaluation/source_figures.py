@@ -40,7 +40,7 @@ def summarize(source: DataFrame, columns: Sequence[Column]) -> dict[str, tuple[f
     }
 
 
-def distinct_values(source: DataFrame, ids: Sequence[str]) -> dict[str, pa.Array]:
+def list_distinct_values(source: DataFrame, ids: Sequence[str]) -> dict[str, pa.Array]:
     """The distinct values of columns, without missing ones. Cost: one aggregate."""
     if not ids:
         return {}

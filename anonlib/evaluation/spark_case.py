@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 
 from anonlib.arrays import Ints
 from anonlib.auditing import AuditSpec
-from anonlib.auditing.rules import lone
+from anonlib.auditing.rules import find_lone
 from anonlib.config.model import Config
 from anonlib.config.resolve import with_ids
 from anonlib.evaluation.attacks import make_attack_tables
@@ -21,18 +21,18 @@ from anonlib.evaluation.classes import (
     released_sizes,
     source_sizes,
 )
-from anonlib.evaluation.clusters import ClusterModel, contingencies
+from anonlib.evaluation.clusters import ClusterModel, count_contingencies
 from anonlib.evaluation.fold import fold
 from anonlib.evaluation.likeness import count_in_table, hash_released_keys, hash_source_keys
-from anonlib.evaluation.linking import distinct_tuples, link_rows
+from anonlib.evaluation.linking import count_tuples, link_rows
 from anonlib.evaluation.population_counts import count_regions
 from anonlib.evaluation.published_spec import make_auditable_spec
-from anonlib.evaluation.row_places import first_places
+from anonlib.evaluation.row_places import find_first_places
 from anonlib.evaluation.samples import is_held_out, pair
 from anonlib.evaluation.source_figures import (
     count_person_rows,
     count_value_persons,
-    distinct_values,
+    list_distinct_values,
     summarize,
 )
 from anonlib.evaluation.splits import learn, make_part
@@ -112,12 +112,12 @@ class SparkCase(Case):
         return summarize(self.source, columns)
 
     def distinct_values(self, ids: Sequence[str]) -> dict[str, pa.Array]:
-        return distinct_values(self.source, ids)
+        return list_distinct_values(self.source, ids)
 
     def tuples(
         self, ids: Sequence[str], most: int, *, released: bool
     ) -> tuple[pa.Table, Ints] | None:
-        return distinct_tuples(self.released if released else self.source, ids, most)
+        return count_tuples(self.released if released else self.source, ids, most)
 
     def count_alike(
         self, combinations: Sequence[tuple[int, ...]], size: int, *, released: bool
@@ -160,7 +160,7 @@ class SparkCase(Case):
         if LINK in self.released.columns:
             return None
         types = {column.id: column.released_type for column in self.schema.released}
-        return first_places(self.released, types, most)
+        return find_first_places(self.released, types, most)
 
     def certainty(
         self, name: str, protected: Sequence[str], threshold: float, n_bins: int
@@ -169,7 +169,7 @@ class SparkCase(Case):
         return certainty(view, view.sensitive[name], threshold, n_bins)
 
     def lone_rows(self, protected: Sequence[str]) -> dict[str, int]:
-        return lone(*make_release_view(self.released, self.schema, self.spec, protected))
+        return find_lone(*make_release_view(self.released, self.schema, self.spec, protected))
 
     def fold(self, ids: Sequence[str], count: Count, merge: Merge, *, released: bool) -> States:
         rows = self.released if released else self.source
@@ -231,4 +231,4 @@ class SparkCase(Case):
         model = ClusterModel(n_clusters, max_iter, in_spark=in_spark)
         fits = (raw, self.seed), (released, self.seed), (raw, self.seed + 1)
         centres = [model.centres(part, features, start) for part, start in fits]
-        return contingencies(raw.rows, features, centres)
+        return count_contingencies(raw.rows, features, centres)

@@ -59,8 +59,10 @@ def learn(
 
         def view(part: Part) -> Any:
             if not in_spark:
-                return in_memory.examples(part.sample, features, target, released=part.released)
-            made = distributed.vectors(
+                return in_memory.take_examples(
+                    part.sample, features, target, released=part.released
+                )
+            made = distributed.make_vectors(
                 part.rows, features, target, released=part.released, n_rows=part.n, seed=seed
             )
             return stack.enter_context(made)

@@ -23,7 +23,7 @@ from anonlib.guesses.sketch import (
     find_equal,
     find_sources,
     rank_singling,
-    share_unique,
+    rate_unique,
 )
 from anonlib.identifiers.column_names import LANGUAGES
 from anonlib.identifiers.direct import PHONE_KINDS
@@ -169,7 +169,7 @@ def make_draft(profile: TableProfile) -> Draft:
         kept = max(group, key=lambda name: guesses[name].role in (Role.SENSITIVE, Role.TARGET))
         for name in group:
             if name != kept:
-                guesses[name] = Guess(Role.DROP, None, f"says the same as {scalar(kept)}")
+                guesses[name] = Guess(Role.DROP, None, f"says the same as {write_scalar(kept)}")
     key = _guess_key(profile, guesses)
     sources = find_sources(_kept_hashes(profile, guesses))
     return Draft(profile, guesses, sources, _guess_persons(profile, guesses, key))
@@ -199,7 +199,7 @@ def format_draft(draft: Draft, folder: Path) -> str:
     return "\n".join(lines) + "\n"
 
 
-def scalar(text: str) -> str:
+def write_scalar(text: str) -> str:
     """A text as YAML: without quotes if that is safe, else in double quotes."""
     if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_/.-]*", text) and yaml.safe_load(text) == text:
         return text
@@ -226,7 +226,7 @@ def _drop_equal(profile: TableProfile, guesses: dict[str, Guess]) -> None:
         kept = max(group, key=lambda name: rank.get(guesses[name].role, 0))
         for name in group:
             if name != kept:
-                guesses[name] = Guess(Role.DROP, None, f"equals {scalar(kept)} in every row")
+                guesses[name] = Guess(Role.DROP, None, f"equals {write_scalar(kept)} in every row")
 
 
 def _kept_hashes(profile: TableProfile, guesses: Mapping[str, Guess]) -> dict[str, Ints]:
@@ -269,7 +269,7 @@ def _guess_persons(profile: TableProfile, guesses: Mapping[str, Guess], key: str
         return Persons((finest.name,), None, "it repeats, so a person seems to have several rows")
     if unique:
         return Persons((), unique[0], "unique; does it stand for a person?")
-    again = next((scalar(c.name) for c in numbered if c.repeats), "")
+    again = next((write_scalar(c.name) for c in numbered if c.repeats), "")
     if again:
         return Persons((), None, f"{again} repeats values")
     return Persons((), None, _ask_of_texts(profile, guesses))
@@ -290,7 +290,7 @@ def _ask_of_texts(profile: TableProfile, guesses: Mapping[str, Guess]) -> str:
         return ""
     finest = max(fitting, key=lambda c: c.n_distinct)  # the first of equal ones
     n = round(1 / finest.distinct_share)
-    return f"{scalar(finest.name)} has about {n} rows for each of its values"
+    return f"{write_scalar(finest.name)} has about {n} rows for each of its values"
 
 
 def _head(draft: Draft) -> list[str]:
@@ -298,7 +298,7 @@ def _head(draft: Draft) -> list[str]:
     seen = f"{profile.n_rows:,} rows"
     if profile.n_sample < profile.n_rows:
         seen += f"; the figures below are of a sample of {profile.n_sample:,} of them"
-    left = [f"  - {scalar(place)}" for place in draft.review]
+    left = [f"  - {write_scalar(place)}" for place in draft.review]
     return [
         "# A draft by `anonlib init`: guesses, each with its evidence. Look at every place that",
         "# `review` lists, correct it, and take its name off the list. `anonlib check` says what",
@@ -316,18 +316,24 @@ def _source(profile: TableProfile, folder: Path) -> list[str]:
     lines = [
         *[f"# {printable(note)}" for note in profile.notes],
         "source:",
-        f"  format: {scalar(profile.format)}",
+        f"  format: {write_scalar(profile.format)}",
     ]
     if profile.table is not None:
-        lines.append(f"  table: {scalar(profile.table)}")
+        lines.append(f"  table: {write_scalar(profile.table)}")
     elif profile.path is not None:
-        lines.append(f"  path: {scalar(relate(profile.path, folder))}")
+        lines.append(f"  path: {write_scalar(relate(profile.path, folder))}")
     if profile.options:
         lines.append("  options:")
-        lines += [f"    {scalar(key)}: {scalar(text)}" for key, text in profile.options.items()]
+        lines += [
+            f"    {write_scalar(key)}: {write_scalar(text)}"
+            for key, text in profile.options.items()
+        ]
     if profile.secrets:
         lines.append("  secrets:  # each by the name of the environment variable that has it")
-        lines += [f"    {scalar(key)}: {scalar(text)}" for key, text in profile.secrets.items()]
+        lines += [
+            f"    {write_scalar(key)}: {write_scalar(text)}"
+            for key, text in profile.secrets.items()
+        ]
     return lines
 
 
@@ -337,7 +343,7 @@ def _singling(draft: Draft) -> Iterator[str]:
     hashes = {name: h for name, h in draft.profile.hashes.items() if name in quasi}
     if not hashes or not draft.profile.n_sample:
         return
-    whole = share_unique([*hashes.values()])
+    whole = rate_unique([*hashes.values()])
     if not whole:
         return
     ranked = [*rank_singling(hashes, N_SINGLING)]
@@ -352,7 +358,7 @@ def _singling(draft: Draft) -> Iterator[str]:
     )
     yield from (f"# {line}" for line in wrap(text, WIDTH))
     for i, (name, share) in enumerate(ranked):
-        yield f"#   {'with ' * bool(i)}{scalar(name)}: {format_share(share)}"
+        yield f"#   {'with ' * bool(i)}{write_scalar(name)}: {format_share(share)}"
 
 
 def _names(draft: Draft) -> list[str]:
@@ -376,8 +382,8 @@ def _attributes(draft: Draft) -> list[str]:
         if column.parses_as is not None and guess.role not in HIDDEN:
             fields.append(f"type: {column.parses_as}")
             if column.layout is not None:
-                fields.append(f"layout: {scalar(column.layout)}")
-        left = f"  {scalar(column.name)}: {{{', '.join(fields)}}}"
+                fields.append(f"layout: {write_scalar(column.layout)}")
+        left = f"  {write_scalar(column.name)}: {{{', '.join(fields)}}}"
         rows.append((left, f"# {explain_guess(draft, column)}"))
     width = max([0, *[len(left) for left, _ in rows if len(left) <= 72]])
     return ["attributes:", *[f"{left:<{width}}  {comment}" for left, comment in rows]]
@@ -389,7 +395,7 @@ def explain_guess(draft: Draft, column: ColumnProfile) -> str:
     guess, source = draft.guesses[column.name], draft.sources.get(column.name)
     parts = [*_evidence(draft.profile, column)]
     if source is not None:
-        parts.append(f"follows from {scalar(source)}")
+        parts.append(f"follows from {write_scalar(source)}")
     numbers = [token for token in column.tokens if token in NUMBER_TOKENS]
     if numbers and guess.role is Role.QUASI_IDENTIFIER:
         parts.append(f"make {', '.join(numbers)} null in the source, else it counts as a number")
@@ -428,9 +434,9 @@ def format_share(share: float) -> str:
 
 def _persons(persons: Persons, *, answered: bool) -> list[str]:
     if persons.unit:
-        return [f"unit: [{', '.join(map(scalar, persons.unit))}]  # {persons.why}"]
+        return [f"unit: [{', '.join(map(write_scalar, persons.unit))}]  # {persons.why}"]
     if persons.column is not None:
-        return [f"one_row_per_person: {scalar(persons.column)}  # {persons.why}"]
+        return [f"one_row_per_person: {write_scalar(persons.column)}  # {persons.why}"]
     if answered:
         return ["one_row_per_person: true"]
     found = f"; {printable(persons.why)}" if persons.why else ""
@@ -451,10 +457,12 @@ def _privacy(draft: Draft) -> list[str]:
         lines += [
             "    # Protects the target. If all may know it, put `public: true` on it and take this",
             "    # line away, which keeps far more of what can be learned.",
-            f"    - {{type: l_diversity, l: 2, attribute: {scalar(name)}}}",
+            f"    - {{type: l_diversity, l: 2, attribute: {write_scalar(name)}}}",
         ]
     if draft.missing_tokens:
-        tokens = ", ".join(scalar(token) for token in (*MISSING_TOKENS, *draft.missing_tokens))
+        tokens = ", ".join(
+            write_scalar(token) for token in (*MISSING_TOKENS, *draft.missing_tokens)
+        )
         lines += [
             "  # Texts that mean a missing value in sensitive columns, in the target, and where",
             "  # text is read as numbers or dates: take away those that don't. In other columns",
@@ -466,6 +474,7 @@ def _privacy(draft: Draft) -> list[str]:
 
 def _rest(draft: Draft, folder: Path) -> list[str]:
     lines, most = [], draft.most_categories
+    path = write_scalar(relate(_release_path(draft.profile), folder))
     if most > DEFAULT_MAX_CATEGORIES:
         why = "# is this really nominal, with that many categories?"
         lines.append(f"max_categories: {2 * most}  {why}")
@@ -478,7 +487,7 @@ def _rest(draft: Draft, folder: Path) -> list[str]:
         "# What the release is worth and how risky it is: the usual measures (`anonlib measures`).",
         "evaluate: {}",
         *_gates(draft),
-        f"release: {{path: {scalar(relate(_release_path(draft.profile), folder))}, mode: error}}",
+        f"release: {{path: {path}, mode: error}}",
         "# Drawn for this file: who knows it can test guesses at how cells were made.",
         f"seed: {draft.seed}",
     ]

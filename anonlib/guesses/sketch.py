@@ -106,7 +106,7 @@ def rank_singling(columns: Mapping[str, Ints], most: int) -> Iterator[tuple[str,
     rows, left = np.zeros(n, np.uint64), [*columns]
     if comb(len(left), size) * n <= MOST_TRIED:
         sets = combinations(columns, size)  # max takes the first of equal ones
-        left = [*max(sets, key=lambda names: share_unique([columns[name] for name in names]))]
+        left = [*max(sets, key=lambda names: rate_unique([columns[name] for name in names]))]
     for _ in range(size if n else 0):
         joined = {name: _join(rows, columns[name]) for name in left}
         best = max(left, key=lambda name: len(np.unique(joined[name])))
@@ -115,7 +115,7 @@ def rank_singling(columns: Mapping[str, Ints], most: int) -> Iterator[tuple[str,
         left.remove(best)
 
 
-def share_unique(columns: Sequence[Ints]) -> float:
+def rate_unique(columns: Sequence[Ints]) -> float:
     """The share of rows that no other row equals in all columns."""
     rows = np.zeros(len(columns[0]) if columns else 0, np.uint64)
     for column in columns:

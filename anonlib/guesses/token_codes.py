@@ -78,7 +78,7 @@ class Meaning(NamedTuple):
     far: tuple[str, ...]
 
 
-def code_numbers(numbers: Floats) -> Ints:
+def find_code_numbers(numbers: Floats) -> Ints:
     """int64[n]. The codes of n numbers, without NaN."""
     code = np.full(len(numbers), ABOVE, np.int64)
     for third, size in sorted(THIRDS.items(), reverse=True):

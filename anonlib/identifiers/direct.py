@@ -251,7 +251,7 @@ def is_sure(
     return varied or kind not in LOOSE_KINDS
 
 
-def main_kind(counts: KindCounts, *, is_number: bool = False) -> str | None:
+def find_main_kind(counts: KindCounts, *, is_number: bool = False) -> str | None:
     """What most texts are of, or what some of them hold; None if there is none. What shows who a
     person is comes first.
 

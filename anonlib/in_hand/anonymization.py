@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from anonlib.auditing.report import THRESHOLD, AuditReport, value_risk
+from anonlib.auditing.report import THRESHOLD, AuditReport, rate_risk
 from anonlib.config.checks.context_section import require_current, require_reviewed
 from anonlib.config.keys import derive_pseudonym_key
 from anonlib.config.minimum_k import check_minimum_k
@@ -22,8 +22,8 @@ from anonlib.config.policies.judgement import require_policy, require_rules
 from anonlib.config.reading import GivenConfig
 from anonlib.config.summary import (
     digest_config,
+    list_software,
     note_seed,
-    software,
     summarize_config,
     summarize_specs,
     summarize_use,
@@ -335,7 +335,7 @@ def _release_in_memory(
     from anonlib.in_hand.measuring import evaluate_release, make_case, mark_rows
     from anonlib.local.engine import make_release
     from anonlib.table.table_digest import digest_in_memory
-    from anonlib.worker.marks import marks_of
+    from anonlib.worker.marks import find_marks
 
     if problems := [*find_accounts()]:
         raise ConfigError(problems)
@@ -346,7 +346,7 @@ def _release_in_memory(
     run_id = f"in-memory-{secrets.token_hex(16)}"  # pseudonyms of two runs must differ
     key = derive_pseudonym_key(config.attributes, config.pseudonyms, run_id, "")
     content = require_harmless(rows, config)
-    marks = marks_of(config.evaluate)
+    marks = find_marks(config.evaluate)
     if config.evaluate is not None:
         rows = mark_rows(rows, config.seed, marks)
     release = make_release(rows, config, secrets.token_bytes(32), marks, key)
@@ -407,7 +407,7 @@ def _value_risk(
         case: The release in memory, in which each person can be counted by their smallest class.
     """
     if not unit:
-        return value_risk(report.sizes, report.n_classes, report.n_rows)
+        return rate_risk(report.sizes, report.n_classes, report.n_rows)
     fewest = report.of_whole.smallest_class
     if not fewest:
         return {}
@@ -455,5 +455,5 @@ def _make_record(
         **summarize_source(rows.schema, release.encodings, n_missing, n_in, config.k),
         "time": datetime.now(UTC).isoformat(timespec="seconds"),
         "seed": config.seed,
-        "software": software(),
+        "software": list_software(),
     }

@@ -9,7 +9,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from anonlib import registry
-from anonlib.auditing.report import value_risk
+from anonlib.auditing.report import rate_risk
 from anonlib.config.checks import check_config
 from anonlib.config.dump import format_config
 from anonlib.config.minimum_k import check_minimum_k
@@ -126,7 +126,7 @@ class Attempt:
         """How likely persons are found, by the names of RISKS. With a unit only the largest chance
         is known; none if the attempt failed."""
         if sizes := [*self.sizes.items()]:
-            return value_risk(sizes, sum(n for _, n in sizes), sum(size * n for size, n in sizes))
+            return rate_risk(sizes, sum(n for _, n in sizes), sum(size * n for size, n in sizes))
         return {"prosecutor_max": 1 / self.least_persons} if self.least_persons else {}
 
     @property
@@ -462,7 +462,7 @@ def _attempt(rows: "Rows", attempt: Attempt) -> Attempt:
         report = audit_release(release, rows, config, exact_sizes=True)
     except AnonlibError as error:
         return replace(attempt, error=str(error), seconds=perf_counter() - begun)
-    risk = value_risk(report.sizes, report.n_classes, report.n_rows)
+    risk = rate_risk(report.sizes, report.n_classes, report.n_rows)
     n, loss = rows.table.num_rows, release.losses["ncp"]
     n_suppressed = n - report.n_rows
     return replace(

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from anonlib.arrays import Ints
 from anonlib.content.content_rules import Content, Repetition, is_key
-from anonlib.guesses.draft import scalar
+from anonlib.guesses.draft import write_scalar
 from anonlib.guesses.guess import NAMED, ColumnProfile, ask_of_doubt, guess_role
 from anonlib.guesses.person_key import find_person_key
 from anonlib.identifiers.direct import LEAST_LOOSE, LISTED_NAMES, list_texts
@@ -116,7 +116,7 @@ def note_times(schema: Schema, sample: pa.Table) -> Iterator[str]:
             continue
         is_time = reading.type in ("date", "timestamp")
         if is_time or reading.layout is not None:  # plain whole numbers may be codes
-            written = f", `layout: {scalar(reading.layout)}`" if reading.layout else ""
+            written = f", `layout: {write_scalar(reading.layout)}`" if reading.layout else ""
             what = "dates" if is_time else "numbers"
             yield (
                 f"column {column.name}: these texts look like {what}; with `type: {reading.type}`"

@@ -23,7 +23,7 @@ from anonlib.table.block import Block, part
 from anonlib.table.encoding import (
     Encoding,
     Values,
-    codes_among,
+    code_among,
     encode_block,
     fit_whole,
     is_protectable,
@@ -33,7 +33,7 @@ from anonlib.table.encoding import (
     one_zero,
     to_float,
 )
-from anonlib.table.schema import Column, Role, Scale, target_scale
+from anonlib.table.schema import Column, Role, Scale, find_target_scale
 from anonlib.text import MISSING_TOKENS, join_names
 from anonlib.worker.contracts import find_cells
 
@@ -277,7 +277,7 @@ def _encode_protected(
                     "can't be protected; convert it to text or numbers"
                 )
             found = list_protected_values(column, MISSING_TOKENS)
-            codes[name] = codes_among(column, MISSING_TOKENS, found.categories)
+            codes[name] = code_among(column, MISSING_TOKENS, found.categories)
             references[name] = _along(name, found, hierarchies.get(name), model).reference
     return codes, references
 
@@ -312,7 +312,7 @@ def _target(
         raise InputError("target_scale: must be one of continuous, nominal")
     if kernel.needs_classes and scale == Scale.CONTINUOUS:
         raise InputError(f"target_scale: kernel {kernel.type} needs classes; make it nominal")
-    target_scale_of = Scale(scale or target_scale(values.type, kernel.needs_classes))
+    target_scale_of = Scale(scale or find_target_scale(values.type, kernel.needs_classes))
     return {TARGET: _encoding(TARGET, "target", values, target_scale_of, None)}
 
 

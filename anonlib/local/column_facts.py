@@ -22,11 +22,11 @@ from anonlib.guesses.token_codes import (
     SHORT,
     TOKENS,
     Meaning,
-    code_numbers,
+    find_code_numbers,
     name_tokens,
     read_codes,
 )
-from anonlib.identifiers.direct import MOST_TEXTS, count_kinds, main_kind
+from anonlib.identifiers.direct import MOST_TEXTS, count_kinds, find_main_kind
 from anonlib.table.encoding import one_zero
 from anonlib.table.layouts import (
     DECIMALS,
@@ -226,7 +226,7 @@ def make_profile(name: str, type: pa.DataType, facts: ColumnFacts) -> ColumnProf
         unique=facts.n_rows == n_values == n_distinct >= MIN_UNIQUE,
         parses_as=parses_as,
         layout=layout,
-        kind=main_kind(count_kinds(texts), is_number=not is_text),
+        kind=find_main_kind(count_kinds(texts), is_number=not is_text),
         tokens=name_tokens(tokens),
         far=meaning.far,
         doubt=choose_doubt(find_doubts([*texts, *numbers]), reading, is_number=not is_text),
@@ -331,7 +331,7 @@ def _code_texts(texts: pa.Array) -> Ints:
     code[is_short.astype(bool) & (code == 0)] = SHORT
     places = np.flatnonzero(is_number & (code == 0))
     numbers = [float(text) for text in texts.take(pa.array(places)).to_pylist()]
-    size = code_numbers(np.array(numbers, np.float64))
+    size = find_code_numbers(np.array(numbers, np.float64))
     # A token written in an unusual way, as -9.000, is a negative number as others are.
     code[places] = np.where((size >= FIRST_NUMBER) & (size < FIRST_FAR), NEGATIVE, size)
     return np.where(code == 0, _code_days(texts), code)
@@ -360,4 +360,4 @@ def _code_values(values: pa.Array) -> Ints:
     if not _is_number(values.type):
         return np.zeros(len(values), np.int64)
     numbers = values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
-    return code_numbers(numbers)
+    return find_code_numbers(numbers)

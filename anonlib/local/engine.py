@@ -38,9 +38,9 @@ from anonlib.worker.cell_counts import (
     read_counts,
 )
 from anonlib.worker.contracts import lose_rows
-from anonlib.worker.losses import describe_losses, value_losses, value_losses_by_column
+from anonlib.worker.losses import describe_losses, rate_losses, rate_losses_by_column
 from anonlib.worker.marks import NO_MARKS, Marks
-from anonlib.worker.setup import TableFit, make_task, output_schema
+from anonlib.worker.setup import TableFit, make_output_schema, make_task
 from anonlib.worker.task import Task, anonymize_blocks, complete_rows
 from anonlib.worker.tuple_search import CHECK, COUNT, SUMMARY, Bounds, search
 
@@ -108,7 +108,7 @@ def make_release(
     return release_columns(
         rows,
         config,
-        output_schema(rows.schema, config, marks),
+        make_output_schema(rows.schema, config, marks),
         marks.counting or (Overview(),),
         token_key=token_key,
         pseudonym_key=pseudonym_key,
@@ -288,8 +288,8 @@ def _describe(
         table=released,
         n_blocks=n_blocks,
         n_cells=n_cells,
-        losses=value_losses(task, states),
-        losses_by_column=value_losses_by_column(task, states, schema),
+        losses=rate_losses(task, states),
+        losses_by_column=rate_losses_by_column(task, states, schema),
         encodings=task.encodings,
         counts=merge_counts(task.counters, [counts]),
         fits={counter.measure["type"]: counter.fit for counter in task.counters},

@@ -9,10 +9,10 @@ from anonlib.arrays import MISSING, Codes, Ints
 from anonlib.partition.repair import BlockCounts, Joint, as_values, count_words
 from anonlib.privacy import PrivacyModel
 from anonlib.privacy.shares import count_persons
-from anonlib.table.block import sparse
-from anonlib.table.encoding import Values, code_protected, codes_among, list_protected_values
+from anonlib.table.block import count_sparse
+from anonlib.table.encoding import Values, code_among, code_protected, list_protected_values
 from anonlib.table.schema import Schema
-from anonlib.worker.task import person_codes
+from anonlib.worker.task import code_persons
 
 
 def count_in_memory(
@@ -39,24 +39,24 @@ def count_in_memory(
         exact: Whether the distinct values of other protected columns are counted, up to the largest
             number that a model requires. Otherwise, a sketch has a lower bound.
     """
-    person = person_codes([rows.column(id).combine_chunks() for id in schema.unit])
+    person = code_persons([rows.column(id).combine_chunks() for id in schema.unit])
     some = np.arange(len(leaf)) if person is None else np.flatnonzero(person != MISSING)
     n_rows = np.bincount(leaf, minlength=n_leaves)
     n_persons = n_rows
     if person is not None:
-        n_persons = np.bincount(sparse(leaf[some], person[some]).cell, minlength=n_leaves)
+        n_persons = np.bincount(count_sparse(leaf[some], person[some]).cell, minlength=n_leaves)
     asked = max((model.min_values for model in models), default=0)
     counts, sketches = {}, {}
     for id in schema.protected:
         column = rows.column(id).combine_chunks()
         if id in values:
-            code = codes_among(column, missing_tokens, values[id].categories)
-            counts[id] = sparse(leaf, code)
+            code = code_among(column, missing_tokens, values[id].categories)
+            counts[id] = count_sparse(leaf, code)
             if person is not None:
                 counts[id] = count_persons(leaf[some], person[some], code[some], n_leaves)
         elif exact:
             code = code_protected(column, missing_tokens)
-            size = np.bincount(sparse(leaf[some], code[some]).cell, minlength=n_leaves)
+            size = np.bincount(count_sparse(leaf[some], code[some]).cell, minlength=n_leaves)
             rich = np.flatnonzero(size)
             counts[id] = as_values(rich, np.minimum(size[rich], asked))
         else:
@@ -81,7 +81,7 @@ def _sketch(words: Ints, leaf: Ints, values: pa.Array, missing_tokens: tuple[str
     from anonlib.table.hashes import hash_values  # this imports numba
 
     listed = list_protected_values(values, missing_tokens).categories
-    code = codes_among(values, missing_tokens, listed)
+    code = code_among(values, missing_tokens, listed)
     there = code != MISSING
     hashes = hash_values(listed)[code[there]]
     bits = np.left_shift(np.int64(1), hashes % 64)
@@ -100,7 +100,7 @@ def _count_combinations(
     """The persons of each leaf with each combination of the protected columns."""
     columns = {id: rows.column(id).combine_chunks() for id in schema.protected}
     codes = [
-        codes_among(column, missing_tokens, values[id].categories)
+        code_among(column, missing_tokens, values[id].categories)
         if id in values
         else code_protected(column, missing_tokens)
         for id, column in columns.items()
@@ -108,5 +108,5 @@ def _count_combinations(
     stacked = np.column_stack([leaf, *codes]).astype(np.int64)[some]
     known, place = np.unique(stacked, axis=0, return_inverse=True)
     if person is not None:  # a person counts once for each combination that it has
-        place = sparse(place, person[some]).cell
+        place = count_sparse(place, person[some]).cell
     return Joint(schema.protected, known[:, 0], known[:, 1:], np.bincount(place))

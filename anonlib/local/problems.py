@@ -28,13 +28,13 @@ from anonlib.errors import Problem
 from anonlib.partition.repair import Joint
 from anonlib.table.encoding import (
     Values,
+    code_among,
     code_column,
-    codes_among,
     one_zero,
 )
 from anonlib.table.row_numbers import number_classes, number_tuples
 from anonlib.table.schema import Column, Role, Schema
-from anonlib.worker.task import person_codes
+from anonlib.worker.task import code_persons
 
 
 def find_problems(table: pa.Table, schema: Schema, config: Config) -> list[Problem]:
@@ -45,7 +45,7 @@ def find_problems(table: pa.Table, schema: Schema, config: Config) -> list[Probl
 
     Args:
         table: The schema's columns by id. Quasi-identifiers and identifiers have no NaN. Texts of
-            identifiers and of the unit are identities (`canonical_identity`).
+            identifiers and of the unit are identities (`identify_person`).
         schema: The columns.
         config: The config.
     """
@@ -58,7 +58,7 @@ def find_problems(table: pa.Table, schema: Schema, config: Config) -> list[Probl
     ]
     if unfit:
         return unfit
-    person = person_codes([table.column(id).combine_chunks() for id in schema.unit])
+    person = code_persons([table.column(id).combine_chunks() for id in schema.unit])
     values, problems = list_values(table, schema, config, person)
     return problems or judge_rows(table, schema, config, values, person)
 
@@ -149,7 +149,7 @@ def _joint_problems(
     columns = [schema.by_id(id) for id in schema.protected]
     tokens = config.privacy.missing_tokens
     codes = [
-        codes_among(table.column(c.id).combine_chunks(), tokens, values[c.id].categories)
+        code_among(table.column(c.id).combine_chunks(), tokens, values[c.id].categories)
         if c.id in values
         else code_column(table, c, config.privacy.missing_tokens)
         for c in columns

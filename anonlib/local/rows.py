@@ -17,7 +17,7 @@ from anonlib.table.encoding import one_zero
 from anonlib.table.plain_types import SPARK_NAMES, name_type, to_plain_type
 from anonlib.table.schema import WITHOUT_NAN, Column, Field, Role, Schema
 from anonlib.text import identify
-from anonlib.worker.task import person_codes
+from anonlib.worker.task import code_persons
 
 #: Other names of Spark's types.
 _OTHER_NAMES = {"byte": "tinyint", "short": "smallint", "integer": "int", "long": "bigint"}
@@ -42,7 +42,7 @@ class Rows(NamedTuple):
     @property
     def n_nobody(self) -> int:
         """Rows without a person: a column of the unit is missing."""
-        codes = person_codes([self.table.column(id).combine_chunks() for id in self.schema.unit])
+        codes = code_persons([self.table.column(id).combine_chunks() for id in self.schema.unit])
         return 0 if codes is None else int((codes == MISSING).sum())
 
 
@@ -94,7 +94,7 @@ def sample_rows(rows: Rows, most: int) -> Rows:
     table, n = rows.table, rows.table.num_rows
     if n <= most:
         return rows
-    person = person_codes([table.column(id).combine_chunks() for id in rows.schema.unit])
+    person = code_persons([table.column(id).combine_chunks() for id in rows.schema.unit])
     if person is None:
         person = np.arange(n, dtype=np.int32)
     known, place = np.unique(person, return_inverse=True)

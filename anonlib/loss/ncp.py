@@ -39,8 +39,8 @@ class Ncp(Metric):
     undefined: ClassVar[str] = "no quasi-identifier varies"
 
     def update(self, released: ReleasedBlock) -> Floats:
-        varying = n_varying(released.block)
-        penalty = float(penalties(released) @ released.rows) + released.n_suppressed
+        varying = count_varying(released.block)
+        penalty = float(penalize(released) @ released.rows) + released.n_suppressed
         return np.array([released.n, penalty * varying, varying * released.n], np.float64)
 
     def add_lost(self, state: Floats, n_rows: int) -> Floats:
@@ -52,7 +52,7 @@ class Ncp(Metric):
         return float(state[1] / state[2]) if state[2] else None
 
 
-def penalties(released: ReleasedBlock) -> Floats:
+def penalize(released: ReleasedBlock) -> Floats:
     """float64[m]. The penalty of each cell: extent of its released value / the whole extent, mean
     over columns."""
     block, order, start = released.block, released.order, released.start
@@ -66,7 +66,7 @@ def penalties(released: ReleasedBlock) -> Floats:
         if size > 1:
             at_least = least.get(len(block.widths) + j, 0.0)
             penalty += np.maximum(_nominal(released, j), at_least)
-    return penalty / max(1, n_varying(block))
+    return penalty / max(1, count_varying(block))
 
 
 def _nominal(released: ReleasedBlock, j: int) -> Floats:
@@ -80,6 +80,6 @@ def _nominal(released: ReleasedBlock, j: int) -> Floats:
     return (np.bincount(pairs[new] // size, minlength=released.m) - 1) / (size - 1)
 
 
-def n_varying(block: Block) -> int:
+def count_varying(block: Block) -> int:
     """The number of columns that vary in the whole table."""
     return int((block.widths > 0).sum() + (block.n_categories > 1).sum())

@@ -20,7 +20,7 @@ class Agreement(NamedTuple):
     nmi: float | None
 
 
-def agreement(contingency: Ints) -> Agreement:
+def measure_agreement(contingency: Ints) -> Agreement:
     """Compares two clusterings.
 
     Computes the adjusted Rand index (L. Hubert, P. Arabie, Comparing partitions, Journal of

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import pyarrow as pa
 
-from anonlib.arrays import Floats, Ints, mean_ratio
+from anonlib.arrays import Floats, Ints, average_ratio
 from anonlib.measure.examples import LearnTarget
 from anonlib.measure.features import Features
 from anonlib.measure.learners import Learner
@@ -63,7 +63,7 @@ class Sizes:
     @property
     def mean_chance(self) -> float:
         """The mean chance 1/f of persons to be found, in a class of f."""
-        return mean_ratio(self.n_persons, self.size, self.n)
+        return average_ratio(self.n_persons, self.size, self.n)
 
     def share_above(self, chance: float) -> float:
         """The share of persons whose chance 1/f is above another one."""

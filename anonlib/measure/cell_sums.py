@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from anonlib.arrays import MISSING, Codes, Floats, Ints
 from anonlib.loss import ReleasedBlock
-from anonlib.loss.ncp import penalties
+from anonlib.loss.ncp import penalize
 from anonlib.measure import Measure
 from anonlib.measure.states import read_costs
 from anonlib.table.encoding import Encoding
@@ -73,7 +73,7 @@ class OriginalCells:
     @cached_property
     def penalty(self) -> Floats:
         """float64[m]. The information loss of each cell: `ncp`."""
-        return penalties(self.released_block)
+        return penalize(self.released_block)
 
     @cached_property
     def persons(self) -> Ints:

@@ -20,7 +20,7 @@ from anonlib.measure.features import Features, Sparse, as_one_array
 from anonlib.measure.learners import Learner, TaskSize
 from anonlib.measure.scores import Scores, score
 from anonlib.table.encoding import one_zero, to_float
-from anonlib.table.schema import Column, Scale, target_scale
+from anonlib.table.schema import Column, Scale, find_target_scale
 
 #: The most classes of a target.
 MOST_CLASSES = 100
@@ -68,7 +68,7 @@ class Examples(NamedTuple):
     y: Floats
 
 
-def target_of(column: Column, scale: Scale | None, *tables: pa.Table) -> LearnTarget:
+def read_target(column: Column, scale: Scale | None, *tables: pa.Table) -> LearnTarget:
     """The target in a column: numbers or classes.
 
     Args:
@@ -79,7 +79,7 @@ def target_of(column: Column, scale: Scale | None, *tables: pa.Table) -> LearnTa
     Raises:
         InputError: There are no classes, or more than MOST_CLASSES.
     """
-    if (scale or target_scale(column.type, needs_classes=False)) is Scale.CONTINUOUS:
+    if (scale or find_target_scale(column.type, needs_classes=False)) is Scale.CONTINUOUS:
         return LearnTarget(column)
     found = [_present(as_one_array(table.column(column.id))) for table in tables]
     classes = pa.concat_arrays(found).unique().drop_null()
@@ -91,7 +91,7 @@ def target_of(column: Column, scale: Scale | None, *tables: pa.Table) -> LearnTa
     return LearnTarget(column, classes.take(pc.sort_indices(classes)))
 
 
-def examples(
+def take_examples(
     table: pa.Table, features: Features, target: LearnTarget, *, released: bool
 ) -> Examples:
     """The rows of a table whose target is present.
@@ -131,7 +131,7 @@ def learn_model(
     """Fits a model and returns a function that scores it on examples. Arguments as in
     `fit_and_score`."""
     if not len(train.y) or (n_classes and (train.y == train.y[0]).all()):  # nothing to learn
-        return partial(baseline, train, n_classes=n_classes)
+        return partial(find_baseline, train, n_classes=n_classes)
     from threadpoolctl import threadpool_limits
 
     # Numbers are standardized, so that penalties and step sizes mean the same for all targets.
@@ -153,7 +153,7 @@ def learn_model(
     return predict
 
 
-def baseline(train: Examples, test: Examples, *, n_classes: int) -> Scores:
+def find_baseline(train: Examples, test: Examples, *, n_classes: int) -> Scores:
     """The scores without a model: predicts the most frequent class of `train` (of several, the
     first), or the mean."""
     if not len(train.y) or not len(test.y):

@@ -21,7 +21,7 @@ from anonlib.encode.one_hot import OneHot
 from anonlib.encode.proportional import ProportionalEncoder
 from anonlib.encode.texts import texts
 from anonlib.errors import InputError
-from anonlib.table.encoding import moments, standardize
+from anonlib.table.encoding import find_moments, standardize
 from anonlib.table.row_numbers import number_distinct
 from anonlib.table.schema import Column, Role, Scale, Schema, is_atomic, is_number
 
@@ -110,7 +110,7 @@ class Features:
         return csr_matrix(hstack(parts))
 
 
-def predictors(
+def list_predictors(
     schema: Schema, targets: Sequence[str], among: Literal["released", "quasi_identifiers"]
 ) -> tuple[Column, ...]:
     """The columns that models may learn from.
@@ -179,7 +179,7 @@ def _fit_feature(column: Column, raw: pa.Table, encoding: str, max_categories: i
             middle, low, high = _numbers(values, column), 0.0, -1.0
             if not np.isnan(middle).all():
                 low, high = float(np.nanmin(middle)), float(np.nanmax(middle))
-            mean, sd = moments(middle, low, high)
+            mean, sd = find_moments(middle, low, high)
             numbers = Midpoint(missing=True)
             return Feature(column, numbers, numbers, EncoderDomain(), mean, sd)
         domain = EncoderDomain(categories=_most_frequent(texts(values), max_categories))

@@ -9,11 +9,11 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from anonlib.errors import InputError
-from anonlib.pages.comparison import comparison_page
+from anonlib.pages.comparison import make_comparison_page
 from anonlib.pages.explorer import SCRIPT, BoundLine, Explorer, Goal, hash_of, make_explorer
 from anonlib.pages.release import release_page
-from anonlib.pages.sweep import SEED, Row, name_axes, sweep_page
-from anonlib.pages.words import breakable, code_spans, number
+from anonlib.pages.sweep import SEED, Row, make_sweep_page, name_axes
+from anonlib.pages.words import make_breakable, mark_code, number
 from anonlib.text import printable
 
 #: Marks a file as a report. It is in the HTML head.
@@ -54,7 +54,7 @@ def render_comparison(this: Mapping[str, Any], other: Mapping[str, Any]) -> str:
         raise InputError("both are of one run; name two")
     template = environment().get_template("comparison.html")
     try:
-        return template.render(page=comparison_page(this, other))
+        return template.render(page=make_comparison_page(this, other))
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise InputError(f"a run record is damaged ({type(error).__name__})") from None
 
@@ -95,7 +95,7 @@ def render_sweep(
         bounds: Lines across the axes of risks.
         note: A sentence above the chart of risk against utility.
     """
-    page = sweep_page(rows, title, axes, figures)
+    page = make_sweep_page(rows, title, axes, figures)
     page = replace(page, summary=(*page.summary, *map(printable, notes)))
     explorer = make_explorer(rows, name_axes([a for a in axes if a != SEED]), goals, fences, bounds)
     return render_explorer("sweep.html", explorer, page=page, over=SEED, note=note)
@@ -122,7 +122,12 @@ def environment() -> Environment:
         lstrip_blocks=True,
         undefined=StrictUndefined,
     )
-    filters = {"number": number, "plain": printable, "breakable": breakable, "coded": code_spans}
+    filters = {
+        "number": number,
+        "plain": printable,
+        "breakable": make_breakable,
+        "coded": mark_code,
+    }
     filters["source"] = hash_of
     environment.filters.update(filters)
     environment.tests["text"] = lambda cell: isinstance(cell, str)

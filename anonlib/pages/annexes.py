@@ -27,10 +27,10 @@ from anonlib.pages.specs import (
     list_verdicts,
     read_label,
     read_persons,
+    read_verdict_spec,
     say_persons,
-    spec_of_verdict,
 )
-from anonlib.pages.words import count_classes, spell_model, spoken
+from anonlib.pages.words import count_classes, speak, spell_model
 from anonlib.text import count_noun, printable
 
 #: Measures of the chance to be found, which EMA's threshold bounds.
@@ -78,7 +78,7 @@ def _name_columns(record: Record) -> list[Record]:
     """The models of the config, each with the column that it protects: the config may leave it out,
     the audit names it."""
     own = [drop_usual("privacy model", spec) for spec in list_models(record)]
-    bound = [drop_usual("privacy model", spec_of_verdict(v)) for v in list_verdicts(record)]
+    bound = [drop_usual("privacy model", read_verdict_spec(v)) for v in list_verdicts(record)]
     rest = [(each, {**each}) for each in bound if each not in own]
     for _, plain in rest:
         plain.pop("attribute", None)
@@ -211,8 +211,8 @@ class _Points:
     def _say_utility(self) -> str:
         made = [name for name in self._measures if was_measured(self._record, name)]
         kinds = {name: find_kind(name, self._record) for name in made}
-        found = [spoken(name) for name, is_risk in kinds.items() if is_risk is False]
-        unknown = ", ".join(spoken(name) for name, is_risk in kinds.items() if is_risk is None)
+        found = [speak(name) for name, is_risk in kinds.items() if is_risk is False]
+        unknown = ", ".join(speak(name) for name, is_risk in kinds.items() if is_risk is None)
         doubt = f"whether of utility or of risk is not known: {unknown}"
         return "; ".join(["information loss", *found, *([doubt] if unknown else [])])
 
@@ -275,7 +275,7 @@ class _Points:
 
     def _say_tests(self) -> str:
         """The attacks and tests of which the risks show what was found."""
-        made = [spoken(name) for name in ATTACKS if was_attacked(self._record, name)]
+        made = [speak(name) for name in ATTACKS if was_attacked(self._record, name)]
         made += [text for name, text in _TESTS.items() if was_tested(self._record, name)]
         return ", ".join(made) or NOT_COVERED
 

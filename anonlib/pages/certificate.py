@@ -8,7 +8,7 @@ from math import inf
 from typing import Any
 
 from anonlib import registry
-from anonlib.auditing.report import THRESHOLD, value_risk
+from anonlib.auditing.report import THRESHOLD, rate_risk
 from anonlib.config.summary import bare
 from anonlib.pages.front import (
     describe_control,
@@ -38,7 +38,7 @@ from anonlib.pages.specs import (
     read_persons,
     say_persons,
 )
-from anonlib.pages.words import number, show_measurement, spoken
+from anonlib.pages.words import number, show_measurement, speak
 from anonlib.text import MISSING_TOKENS, count_noun, is_few, printable, tell_apart
 
 #: Said where nothing covers a point.
@@ -217,7 +217,7 @@ def _columns(record: Record) -> Iterator[Row]:
         loss = "; ".join(told) or "–"
         # They would tell of few suppressed rows, too.
         loss = ("withheld" if "recoder" in column else "–") if has_few(record) else loss
-        yield name, spoken(column["role"]), describe_released(column), loss
+        yield name, speak(column["role"]), describe_released(column), loss
 
 
 def _verdicts(record: Record) -> Iterator[Row]:
@@ -289,7 +289,7 @@ def describe_chances(
         by_batch: Whether the figures of classes are bounds.
     """
     known = "at most" if by_batch else "exact"
-    risk = value_risk([(smallest, 1)], n_classes, n_rows)
+    risk = rate_risk([(smallest, 1)], n_classes, n_rows)
     yield _chance("largest chance", risk["prosecutor_max"], known)
     yield _chance("mean chance", risk["marketer"], known)
 
@@ -359,7 +359,7 @@ def _attack(record: Record, name: str) -> Iterator[Row]:
     known = {of: found for of, found in by_subject.items() if found.get("risk") is not None}
     if not known:
         bounds = [gate.text for gate in list_gates(record) if gate.measure == name]
-        yield spoken(name), "not attacked", "–", NOT_COVERED, "; ".join(bounds) or "no gate"
+        yield speak(name), "not attacked", "–", NOT_COVERED, "; ".join(bounds) or "no gate"
     ranked = sorted(known.items(), key=_order_subjects, reverse=True)
     if len(ranked) > MAX_SUBJECTS:
         ranked = [*ranked[:1], *(each for each in ranked[1:] if each[1].get("low") != 0)]
@@ -367,7 +367,7 @@ def _attack(record: Record, name: str) -> Iterator[Row]:
         yield _attack_on(record, name, of, figures)
     if n_others := len(known) - len(ranked):
         others = count_noun(n_others, "other column")
-        yield f"{spoken(name)} of {others}", "attacked", "–", "each interval begins at 0", "–"
+        yield f"{speak(name)} of {others}", "attacked", "–", "each interval begins at 0", "–"
 
 
 def _attack_on(record: Record, name: str, of: str, figures: Mapping[str, float | None]) -> Row:
@@ -380,7 +380,7 @@ def _attack_on(record: Record, name: str, of: str, figures: Mapping[str, float |
     bounds = [*([] if gates else ["no gate"]), *(g.text for g in gates)]
     n = figures.get("attempts")
     return (
-        f"{spoken(name)}{f' of {of}' if of else ''}",
+        f"{speak(name)}{f' of {of}' if of else ''}",
         f"{number(figures.get('attack_rate'))}{'' if n is None else f' ({number(n)} attempts)'}",
         number(figures.get("control_rate")),
         f"{number(figures['risk'])}, {number(figures.get('low'))} to {number(high)}",
@@ -442,7 +442,7 @@ def _groups(record: Record) -> Iterator[Row]:
                 text = "0 in every group"
             text += "; by rows: the risk of a person may be larger" * bool(worst.get("by_rows"))
             text = withhold(record) if tells_few(record, f"fairness.{name}") else text
-            yield f"worst subgroup: {spoken(name)}", text
+            yield f"worst subgroup: {speak(name)}", text
 
 
 def _rest(record: Record) -> Iterator[Row]:
@@ -460,7 +460,7 @@ def _rest(record: Record) -> Iterator[Row]:
             "what a class has in common is told of each person in it, within the models",
         )
     if by_role["insensitive"]:
-        state = spoken(record["audit"]["insensitive"])
+        state = speak(record["audit"]["insensitive"])
         yield (
             ", ".join(by_role["insensitive"]),
             f"published as they are; rare combinations: {state}",

@@ -14,8 +14,8 @@ from matplotlib.axis import Axis
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator
 
 from anonlib.measure import Cell
-from anonlib.pages.svg import FILL, INK, LINES, MUTED, PAPER, RULE, drawing
-from anonlib.pages.words import number, percent, short, spoken
+from anonlib.pages.svg import FILL, INK, LINES, MUTED, PAPER, RULE, open_drawing
+from anonlib.pages.words import number, short, speak, spell_percent
 from anonlib.text import count_noun, printable
 
 Row: TypeAlias = Sequence[Cell]
@@ -87,7 +87,7 @@ class Line:
     spread: tuple[float, ...] = ()
 
 
-def bars(title: str, table: Table) -> Chart:
+def draw_bars(title: str, table: Table) -> Chart:
     """Horizontal bars for the first MAX_CATEGORIES rows. The second cell of a row is the length."""
     rows = table.rows[:MAX_CATEGORIES]
     values = [_value(row[1]) for row in rows]
@@ -106,11 +106,11 @@ def bars(title: str, table: Table) -> Chart:
     said = "; ".join(f"{short(row[0])}: {number(row[1])}" for row in rows[:5])
     more = "; …" if len(table.rows) > 5 else ""
     axes = _axes(table.heads[1], table.heads[0])
-    svg = drawing(f"Bar chart, {title}, {axes}. {said}{more}", _height(rows), draw)
+    svg = open_drawing(f"Bar chart, {title}, {axes}. {said}{more}", _height(rows), draw)
     return Chart(title, axes, svg, table, note=_left_out(table))
 
 
-def before_after(title: str, table: Table) -> Chart:
+def draw_before_after(title: str, table: Table) -> Chart:
     """The distribution of a column before and after.
 
     Args:
@@ -132,7 +132,9 @@ def before_after(title: str, table: Table) -> Chart:
         ax.set_xlim(left=0)
 
     label = f"Bar chart, shares of {title} before and after. {_largest(table.rows)}"
-    return Chart(title, "", drawing(label, _height(rows) + 18, draw), table, note=_left_out(table))
+    return Chart(
+        title, "", open_drawing(label, _height(rows) + 18, draw), table, note=_left_out(table)
+    )
 
 
 def _ranges_before_after(title: str, table: Table) -> Chart:
@@ -155,10 +157,10 @@ def _ranges_before_after(title: str, table: Table) -> Chart:
         _plain_ticks(ax)
 
     label = f"Histogram, shares of {title} before and after. {_largest(rows)}"
-    return Chart(title, "", drawing(label, _HEIGHT, draw), table)
+    return Chart(title, "", open_drawing(label, _HEIGHT, draw), table)
 
 
-def dots(title: str, table: Table) -> Chart:
+def draw_dots(title: str, table: Table) -> Chart:
     """A horizontal line for each of the first MAX_CATEGORIES rows, with a mark per number."""
     rows, names = table.rows[:MAX_CATEGORIES], table.heads[1 : len(LINES) + 1]
 
@@ -175,11 +177,11 @@ def dots(title: str, table: Table) -> Chart:
     said = "; ".join(
         f"{short(row[0])}: {', '.join(_name_bars(names, row[1:]))}" for row in rows[:MAX_CATEGORIES]
     )
-    svg = drawing(f"Dot plot, {title}. {said}", _height(rows) + 24, draw)
+    svg = open_drawing(f"Dot plot, {title}. {said}", _height(rows) + 24, draw)
     return Chart(title, "", svg, table, _legend(names), _left_out(table))
 
 
-def lines(
+def draw_lines(
     title: str,
     series: Sequence[Line],
     table: Table,
@@ -240,7 +242,7 @@ def lines(
     if left_out:
         notes.append(f"{count_noun(left_out, 'more line', 'more lines')} in the table.")
     legend = _legend([line.name for line in drawn_lines]) if len(series) > 1 else ()
-    svg = drawing(label, _HEIGHT, draw)
+    svg = open_drawing(label, _HEIGHT, draw)
     return Chart(title, _axes(y_name, x_name), svg, table, legend, " ".join(notes))
 
 
@@ -280,13 +282,13 @@ def _plain_ticks(ax: Axes) -> None:
 
 def _percents(axis: Axis) -> None:
     axis.set_major_locator(MaxNLocator(4))
-    axis.set_major_formatter(FuncFormatter(lambda x, _: percent(round(x, 9))))
+    axis.set_major_formatter(FuncFormatter(lambda x, _: spell_percent(round(x, 9))))
     axis.grid(linewidth=0.8)
     axis.axes.set_axisbelow(True)
 
 
 def _axes(y: str, x: str) -> str:
-    return f"{spoken(y)} by {spoken(x)}".lstrip()
+    return f"{speak(y)} by {speak(x)}".lstrip()
 
 
 def _legend(names: Sequence[str]) -> tuple[tuple[int, str, str], ...]:
@@ -306,7 +308,10 @@ def _left_out(table: Table) -> str:
 def _largest(rows: Sequence[Row]) -> str:
     """The three rows with the largest shares before, in words."""
     top = sorted(rows, key=lambda row: -_zero(row[1]))[:3]
-    told = [f"{short(r[0])}: {percent(_zero(r[1]))}, then {percent(_zero(r[2]))}" for r in top]
+    told = [
+        f"{short(r[0])}: {spell_percent(_zero(r[1]))}, then {spell_percent(_zero(r[2]))}"
+        for r in top
+    ]
     return "; ".join(told)
 
 

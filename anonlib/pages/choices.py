@@ -5,7 +5,7 @@ from typing import Protocol
 
 from anonlib.auditing.report import RISKS, THRESHOLD
 from anonlib.config.dump import make_tree
-from anonlib.config.excerpt import excerpt_config
+from anonlib.config.excerpt import shorten_config
 from anonlib.config.model import Config
 from anonlib.pages import render_explorer
 from anonlib.pages.charts import Table
@@ -66,7 +66,7 @@ def render_suggestion(
     config: Config,
 ) -> str:
     """The page, as HTML. It is private: the figures are of the raw table. Configs are without what
-    may be data or a secret, as `excerpt_config` writes them.
+    may be data or a secret, as `shorten_config` writes them.
 
     Args:
         choices: The suggested configs.
@@ -132,7 +132,7 @@ def _list_attempts(attempts: Sequence[ShownAttempt], frontier: Sequence[ShownAtt
 
 
 def _excerpt(config: Config) -> str:
-    return excerpt_config(make_tree(config))
+    return shorten_config(make_tree(config))
 
 
 def _list_bounds(config: Config) -> Iterator[BoundLine]:

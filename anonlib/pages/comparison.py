@@ -23,9 +23,9 @@ from anonlib.pages.specs import (
     list_models,
     list_verdicts,
     read_persons,
-    spec_of_verdict,
+    read_verdict_spec,
 )
-from anonlib.pages.words import number, show_measurement, spell_model, spoken
+from anonlib.pages.words import number, show_measurement, speak, spell_model
 from anonlib.text import count_noun, printable, read_worse
 
 Pair: TypeAlias = tuple[float | None, float | None]
@@ -96,7 +96,7 @@ class _Row:
     better: str
 
 
-def comparison_page(this: Record, other: Record) -> ComparisonPage:
+def make_comparison_page(this: Record, other: Record) -> ComparisonPage:
     """The content of the page. The two records are of different runs."""
     reasons = tuple(explain_apart(this, other))
     comparable = not reasons
@@ -230,7 +230,7 @@ def _list_uneven(this: Record, other: Record) -> tuple[str, ...]:
 
 
 def _explain_uneven(name: str) -> str:
-    return f"The runs made {spoken(name)} with other parameters: its figures are not compared."
+    return f"The runs made {speak(name)} with other parameters: its figures are not compared."
 
 
 def _losses(this: Record, other: Record, *, comparable: bool) -> Iterator[_Row]:
@@ -244,7 +244,7 @@ def _losses(this: Record, other: Record, *, comparable: bool) -> Iterator[_Row]:
         values = both[0].get(name), both[1].get(name)
         meaning = explain_figure(f"loss.{name}")
         better = _better(values, meaning) if comparable and name != relative else UNKNOWN
-        yield _Row("losses", spoken(name), values, meaning, better)
+        yield _Row("losses", speak(name), values, meaning, better)
 
 
 def _share_suppressed(record: Record) -> float | None:
@@ -281,8 +281,8 @@ def _figures(
             meaning = printable(explain_figure(f"{measure}.{name}", this, other))
             fair = comparable and measure not in uneven
             better = _better(pair, meaning) if fair else UNKNOWN
-            label = f"{spoken(name)}{f' of {printable(of)}' if of else ''}"
-            yield is_risk, _Row(spoken(measure), label, pair, meaning, better)
+            label = f"{speak(name)}{f' of {printable(of)}' if of else ''}"
+            yield is_risk, _Row(speak(measure), label, pair, meaning, better)
 
 
 def _measures(record: Record) -> dict[str, Record]:
@@ -372,9 +372,9 @@ def _flatten(record: Record) -> Iterator[tuple[str, str]]:
     for section, value in ({"source": settings.get("source")} | own | used).items():
         if isinstance(value, Mapping):
             for name, each in value.items():
-                yield f"{spoken(section)}: {spoken(name)}", _text(each)
+                yield f"{speak(section)}: {speak(name)}", _text(each)
         elif value not in (None, [], ""):
-            yield spoken(section), _text(value)
+            yield speak(section), _text(value)
     for name, version in (record.get("software") or {}).items():
         yield f"version of {printable(name)}", printable(str(version))
 
@@ -399,7 +399,7 @@ def _columns(this: Record, other: Record) -> Table | None:
 def _describe_column(column: Record | None) -> str:
     if column is None:
         return "not there"
-    parts = [spoken(column["role"]), column.get("scale", ""), describe_released(column)]
+    parts = [speak(column["role"]), column.get("scale", ""), describe_released(column)]
     return ", ".join(filter(None, parts))
 
 
@@ -419,9 +419,9 @@ def _verdicts(record: Record) -> Iterator[tuple[tuple[str, int], tuple[str, str]
     only: its numbers, and what was counted."""
     n_same = Counter[str]()
     for verdict in list_verdicts(record):
-        spec = spec_of_verdict(verdict)
+        spec = read_verdict_spec(verdict)
         numbers = [n for n in spec if n not in _NO_NUMBERS and is_numeric(spec[n])]
-        how = ", ".join(f"{spoken(name)} = {spec[name]}" for name in numbers)
+        how = ", ".join(f"{speak(name)} = {spec[name]}" for name in numbers)
         what = spell_model({name: spec[name] for name in spec if name not in numbers})
         n_same[what] += 1
         value = show_measurement(verdict["value"], exact=verdict["exact"])

@@ -16,7 +16,7 @@ from typing import Any
 from markupsafe import Markup
 
 from anonlib.measure import Cell
-from anonlib.pages.charts import MARKERS, Chart, Line, Table, lines
+from anonlib.pages.charts import MARKERS, Chart, Line, Table, draw_lines
 from anonlib.pages.measures import MAX_CHARTS
 from anonlib.pages.sweep import Row
 from anonlib.pages.words import between, name_value
@@ -224,7 +224,7 @@ class Explorer:
         across = [(b.value, b.label) for b, p in spots if not p or group[0].at[p[0]] == p[1]]
         tags = [(p[0], p[1], s.tag) for p, s in zip(points, group, strict=True) if s.tag]
         table = Table(title, heads, rows)
-        return lines(title, series, table, risk.label, utility.label, across=across, tags=tags)
+        return draw_lines(title, series, table, risk.label, utility.label, across=across, tags=tags)
 
 
 def find_frontier(points: Sequence[tuple[float, ...]], *, less: bool) -> list[int]:

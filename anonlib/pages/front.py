@@ -22,9 +22,9 @@ from anonlib.pages.specs import (
     list_repeating,
     list_verdicts,
     read_persons,
-    spec_of_verdict,
+    read_verdict_spec,
 )
-from anonlib.pages.words import first_letter_up, number, percent, spell_model, spoken
+from anonlib.pages.words import number, raise_first_letter, speak, spell_model, spell_percent
 from anonlib.text import printable, read_worse, tell_apart
 
 #: good: within the bound. look: beyond a default threshold, or not measured, so a person decides.
@@ -221,7 +221,7 @@ def list_actions(record: Record, figures: Sequence[JudgedFigure]) -> Iterator[st
     for verdict in list_verdicts(record):
         # What this table can't show was audited when it was released.
         if not verdict["holds"] and not verdict.get("at_release"):
-            yield f"Don't use it: {spell_model(spec_of_verdict(verdict))} does not hold."
+            yield f"Don't use it: {spell_model(read_verdict_spec(verdict))} does not hold."
     for gate in list_gates(record):
         if not gate.passed:
             yield f"Don't use it: the gate {printable(gate.text)} is not passed."
@@ -270,7 +270,7 @@ def describe_control(record: Record) -> str:
     shares = {float(share) for share in found if share is not None}
     if not shares:
         return ""
-    told = " or ".join(percent(share) for share in sorted(shares))
+    told = " or ".join(spell_percent(share) for share in sorted(shares))
     return (
         f"Attacks are made on a release like this one, from which {told} of the persons were held "
         "out; these are the control."
@@ -307,7 +307,7 @@ def _join(question: _Question, record: Record, by_default: Sequence[JudgedFigure
         state,
         max((part.value for part in worst if part.value is not None), default=None),
         " ".join(part.reason for part in worst),
-        " ".join([first, *map(first_letter_up, more)]).strip(),
+        " ".join([first, *map(raise_first_letter, more)]).strip(),
     )
 
 
@@ -323,7 +323,7 @@ def _judge_by_default(question: _Question, finding: FigureFinding) -> JudgedFigu
         question.title,
         "good" if good else "look",
         finding.value,
-        f"{first_letter_up(finding.meaning)}: {tell_apart(finding.value, [question.most])}{of}. "
+        f"{raise_first_letter(finding.meaning)}: {tell_apart(finding.value, [question.most])}{of}. "
         f"{'Within' if good else 'Beyond'} {question.most:g}, the most by {question.whose}.",
         "" if good else question.beyond,
     )
@@ -344,13 +344,13 @@ def _describe_gate(gate: JudgedGate, record: Record) -> str:
         found = f"{gate.amount} of {_name_attack(gate.measure, gate.subject)}"
     elif gate.of:
         found = f"{found} of {gate.of}"
-    meaning = first_letter_up(_explain_parameters(gate.figure, record)) or spoken(gate.figure)
+    meaning = raise_first_letter(_explain_parameters(gate.figure, record)) or speak(gate.figure)
     verb = "Within" if gate.passed else "Beyond"
     return f"{meaning}: {printable(found)}. {verb} the gate of the config, {printable(gate.bound)}."
 
 
 def _name_attack(measure: str, of: str) -> str:
-    return f"{spoken(measure)}{f' ({of})' if of else ''}"
+    return f"{speak(measure)}{f' ({of})' if of else ''}"
 
 
 def _judge_found(record: Record) -> JudgedFigure:
@@ -405,7 +405,7 @@ def _advise_on_attacks(record: Record) -> _Question:
 def _say_linked(finding: FigureFinding) -> JudgedFigure:
     """Linkage finds no more than classes allow, and has no control: it can't tell that a release
     withstands attacks."""
-    text = f"Only linkage was tried, without a control. {first_letter_up(finding.meaning)}: "
+    text = f"Only linkage was tried, without a control. {raise_first_letter(finding.meaning)}: "
     text += f"{number(finding.value)}."
     advice = "name singling_out, linkability and inference in evaluate: they have a control."
     return JudgedFigure(_ATTACKED.title, "look", finding.value, text, advice)
@@ -479,7 +479,7 @@ def _judge_told(record: Record, gates: _GateBounds) -> Iterator[JudgedFigure]:
     worst = _find_worst(certain)
     if worst is not None and worst.value > 0:
         text = (
-            f"{first_letter_up(worst.meaning)}: {number(worst.value)} of {printable(worst.of)}. "
+            f"{raise_first_letter(worst.meaning)}: {number(worst.value)} of {printable(worst.of)}. "
             "More than 0: a class all but tells their value."
         )
         yield JudgedFigure(_TOLD.title, "look", worst.value, text, _TOLD.beyond)
@@ -512,7 +512,8 @@ def _judge_models(record: Record, names: Sequence[str]) -> JudgedFigure:
         return JudgedFigure(_TOLD.title, "look", None, text, "confirm that no column is.")
     verdicts = list_verdicts(record)
     guarded = {
-        name: [v for v in verdicts if spec_of_verdict(v).get("attribute") == name] for name in names
+        name: [v for v in verdicts if read_verdict_spec(v).get("attribute") == name]
+        for name in names
     }
     if bare := [printable(name) for name, models in guarded.items() if not models]:
         text = f"No privacy model protects {', '.join(bare)}: a class may agree on a value."
@@ -520,7 +521,7 @@ def _judge_models(record: Record, names: Sequence[str]) -> JudgedFigure:
         return JudgedFigure(_TOLD.title, "look", None, text, advice)
     holding = all(v["holds"] or v.get("at_release") for models in guarded.values() for v in models)
     told = "; ".join(
-        f"{spell_model(spec_of_verdict(v))}, found {number(v['value'])}"
+        f"{spell_model(read_verdict_spec(v))}, found {number(v['value'])}"
         f"{'' if v['exact'] or v['value'] is None else ' or better'}"
         for models in guarded.values()
         for v in models

@@ -4,10 +4,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from anonlib import registry
-from anonlib.config.listing import first_paragraph
+from anonlib.config.listing import take_first_paragraph
 from anonlib.loss import Metric, Subject
 from anonlib.pages.charts import Table
-from anonlib.pages.words import first_letter_up, first_sentence, spoken
+from anonlib.pages.words import raise_first_letter, speak, take_first_sentence
 from anonlib.text import printable, read_worse
 
 #: The titles of groups, in order.
@@ -74,26 +74,26 @@ def explain_absent(losses: Mapping[str, float | None]) -> Iterator[str]:
         if value is None:
             metric = _find_metric(name)
             why = metric.undefined if metric is not None else "it has no value"
-            yield f"The loss {spoken(name)} is not computable: {printable(why)}."
+            yield f"The loss {speak(name)} is not computable: {printable(why)}."
 
 
 def tabulate_columns(losses: Mapping[str, Mapping[str, float]]) -> Table | None:
     """A table of losses by column."""
     columns = dict.fromkeys(column for found in losses.values() for column in found)
     rows = tuple((printable(c), *[found.get(c) for found in losses.values()]) for c in columns)
-    return Table("Losses by column", ("column", *map(spoken, losses)), rows) if rows else None
+    return Table("Losses by column", ("column", *map(speak, losses)), rows) if rows else None
 
 
 def _loss(name: str, value: float) -> Loss:
     metric = _find_metric(name)
     meaning = "" if metric is None else metric.meaning
     if metric is not None and not meaning:
-        meaning = first_sentence(first_paragraph(metric))
+        meaning = take_first_sentence(take_first_paragraph(metric))
     worse = read_worse(meaning)
     said = f"{worse} is worse"
     meaning = meaning.removesuffix(said).rstrip(" ,;")
     share = value if 0 <= value < 1 else None
-    return Loss(first_letter_up(meaning), value, share, said if worse else "", spoken(name))
+    return Loss(raise_first_letter(meaning), value, share, said if worse else "", speak(name))
 
 
 def _subject(metric: type[Metric] | None) -> Subject:

@@ -4,12 +4,12 @@ here. Records of earlier versions say nothing of it: then by the plug-ins that a
 from collections.abc import Mapping
 
 from anonlib import registry
-from anonlib.config.listing import first_paragraph
+from anonlib.config.listing import take_first_paragraph
 from anonlib.config.summary import label_value
 from anonlib.loss import Metric
 from anonlib.measure import Measure
 from anonlib.pages.specs import Record
-from anonlib.pages.words import name_value, spoken
+from anonlib.pages.words import name_value, speak
 from anonlib.text import printable
 
 #: The loss that is a multiple of k: no better at one k than at another.
@@ -47,7 +47,7 @@ def explain_measure(measure: str, record: Record) -> str:
     if isinstance(own, str):
         return own
     plugin = registry.plugins("measure").get(measure)
-    return "" if plugin is None else first_paragraph(plugin)
+    return "" if plugin is None else take_first_paragraph(plugin)
 
 
 def drop_usual(family: str, spec: Record) -> Record:
@@ -62,7 +62,7 @@ def drop_usual(family: str, spec: Record) -> Record:
 def spell_plugin(family: str, spec: Record) -> str:
     """A plug-in in words: `interval (round to year)`. spec: As in `drop_usual`."""
     name, *parameters = drop_usual(family, spec).items()
-    told = ", ".join(f"{spoken(name)} {name_value(value)}" for name, value in parameters)
+    told = ", ".join(f"{speak(name)} {name_value(value)}" for name, value in parameters)
     return printable(name[1]) + (f" ({told})" if told else "")
 
 

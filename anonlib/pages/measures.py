@@ -6,10 +6,18 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any, TypeAlias
 
-from anonlib.pages.charts import Chart, Line, Table, bars, before_after, dots, lines
+from anonlib.pages.charts import (
+    Chart,
+    Line,
+    Table,
+    draw_bars,
+    draw_before_after,
+    draw_dots,
+    draw_lines,
+)
 from anonlib.pages.meanings import explain_measure, explain_names, find_kind
 from anonlib.pages.specs import Record, find_measure, is_numeric
-from anonlib.pages.words import as_sentence, between, first_sentence, spoken
+from anonlib.pages.words import as_sentence, between, speak, take_first_sentence
 from anonlib.text import printable
 
 Row: TypeAlias = tuple[str, ...]
@@ -129,7 +137,7 @@ def show_measures(record: Record, *, risk: bool | None) -> tuple[ShownMeasure, .
     return tuple(shown)
 
 
-def distributions(evaluation: Mapping[str, Any], overview: Mapping[str, Any]) -> ChartGroup:
+def list_distributions(evaluation: Mapping[str, Any], overview: Mapping[str, Any]) -> ChartGroup:
     """The distributions of columns before and after: from measures that give them, and of other
     columns from the overview that every release has."""
     every = [overview, *evaluation.get("measures", {}).values()]
@@ -139,7 +147,7 @@ def distributions(evaluation: Mapping[str, Any], overview: Mapping[str, Any]) ->
         for series in found.get("series", ())
         if series["name"] == DISTRIBUTION
     }
-    return _part("", list(shown.values()), before_after)
+    return _part("", list(shown.values()), draw_before_after)
 
 
 def find_middles(record: Mapping[str, Any]) -> dict[str, str]:
@@ -173,17 +181,16 @@ def _show_measure(type: str, record: Record) -> ShownMeasure:
     if not figures and not findings["series"]:
         notes = ("Nothing was measured: the release has no column that this is about.",)
     return ShownMeasure(
-        name=spoken(type),
-        about=printable(first_sentence(explain_measure(type, record))),
+        name=speak(type),
+        about=printable(take_first_sentence(explain_measure(type, record))),
         of_table=tuple(
-            TableFigure(spoken(f["name"]), f["value"], meanings.get(f["name"], ""))
-            for f in of_table
+            TableFigure(speak(f["name"]), f["value"], meanings.get(f["name"], "")) for f in of_table
         ),
         by=_pivot(parts),
         meanings=_meanings(parts, meanings),
         notes=notes,
         parts=tuple(
-            _part(spoken(name).capitalize() if name != type else "", list(group), None)
+            _part(speak(name).capitalize() if name != type else "", list(group), None)
             for name, group in groupby(series, key=lambda each: each["name"])
         ),
     )
@@ -207,7 +214,7 @@ def _meanings(
     said: dict[str, list[str]] = {}
     for name, meaning in meanings.items():
         if name in found:
-            said.setdefault(meaning, []).append(spoken(name))
+            said.setdefault(meaning, []).append(speak(name))
     return tuple((", ".join(names), meaning) for meaning, names in said.items())
 
 
@@ -217,7 +224,7 @@ def _notes(figures: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
     for figure in figures:
         if figure["note"]:
             of = f" of {printable(figure['of'])}" if figure["of"] else ""
-            said.setdefault(printable(figure["note"]), []).append(f"{spoken(figure['name'])}{of}")
+            said.setdefault(printable(figure["note"]), []).append(f"{speak(figure['name'])}{of}")
     return tuple(_show_note(note, named, len(figures)) for note, named in said.items())
 
 
@@ -241,13 +248,13 @@ def _pivot(figures: Sequence[Mapping[str, Any]]) -> Table | None:
     values: dict[tuple[Row, str], float | None] = {}
     for figure in figures:
         stem, form = split[figure["name"]]
-        row = (printable(figure["of"]), *([spoken(stem)] if apart else []))
+        row = (printable(figure["of"]), *([speak(stem)] if apart else []))
         values[row, (form or RELEASE) if apart else stem] = figure["value"]
     rows = dict.fromkeys(row for row, _ in values)
     columns = dict.fromkeys(column for _, column in values)
     heads = ("", "score") if apart else ("",)
     cells = tuple((*row, *[values.get((row, column)) for column in columns]) for row in rows)
-    return Table("", (*heads, *map(spoken, columns)), cells) if rows else None
+    return Table("", (*heads, *map(speak, columns)), cells) if rows else None
 
 
 def _split(name: str, names: Set[str]) -> tuple[str, str]:
@@ -268,7 +275,7 @@ def _part(
     charts: list[Chart] = []
     tables: list[Table] = []
     for each in series:
-        name = printable(each["of"]) or spoken(each["name"]).capitalize()
+        name = printable(each["of"]) or speak(each["name"]).capitalize()
         table = Table(name, tuple(each["heads"]), tuple(map(tuple, each["rows"])))
         suited = draw or _suitable_chart(table)
         if suited is None or len(charts) == MAX_CHARTS or not table.rows:
@@ -290,13 +297,13 @@ def _suitable_chart(table: Table) -> Callable[[str, Table], Chart] | None:
         return None
     if all(isinstance(cell, int | float) for cell in first):
         return _line_chart
-    return bars if len(others) == 1 else dots
+    return draw_bars if len(others) == 1 else draw_dots
 
 
 def _range_chart(title: str, table: Table) -> Chart:
     """Bars of the last column; the first two columns are the bounds of ranges."""
     rows = tuple((between(row[0], row[1]), row[-1]) for row in table.rows)
-    chart = bars(title, Table(title, ("range", table.heads[-1]), rows))
+    chart = draw_bars(title, Table(title, ("range", table.heads[-1]), rows))
     return replace(chart, table=table)
 
 
@@ -306,6 +313,6 @@ def _line_chart(title: str, table: Table) -> Chart:
     for j, name in enumerate(table.heads[1:], 1):
         points = sorted((row[0], row[j]) for row in table.rows if row[j] is not None)
         x, y = zip(*points, strict=True) if points else ((), ())
-        found.append(Line(spoken(name), x, y))
+        found.append(Line(speak(name), x, y))
     y_name = table.heads[1] if len(table.heads) == 2 else ""
-    return lines(title, found, table, table.heads[0], y_name)
+    return draw_lines(title, found, table, table.heads[0], y_name)

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from anonlib.auditing.report import EXACT_SIZES, THRESHOLD, value_risk
+from anonlib.auditing.report import EXACT_SIZES, THRESHOLD, rate_risk
 from anonlib.config.summary import bare
-from anonlib.pages.charts import Chart, Table, bars
+from anonlib.pages.charts import Chart, Table, draw_bars
 from anonlib.pages.front import (
     JudgedFigure,
     describe_control,
@@ -27,8 +27,8 @@ from anonlib.pages.meanings import spell_plugin
 from anonlib.pages.measures import (
     ChartGroup,
     ShownMeasure,
-    distributions,
     find_middles,
+    list_distributions,
     show_measures,
 )
 from anonlib.pages.specs import (
@@ -38,20 +38,20 @@ from anonlib.pages.specs import (
     list_gates,
     list_verdicts,
     read_persons,
-    spec_of_recoder,
-    spec_of_verdict,
+    read_recoder_spec,
+    read_verdict_spec,
 )
 from anonlib.pages.words import (
     as_sentence,
     between,
     count_classes,
     number,
-    percent,
     show_measurement,
     show_moments,
+    speak,
     spell_label,
     spell_model,
-    spoken,
+    spell_percent,
 )
 from anonlib.text import count_noun, printable
 
@@ -197,7 +197,7 @@ def release_page(record: Record) -> ReleasePage:
         other=show_measures(record, risk=None),
         control=describe_control(record),
         classes=_classes(_audit(record).get("sizes", [])),
-        columns=distributions(evaluation, record.get("overview") or {}),
+        columns=list_distributions(evaluation, record.get("overview") or {}),
         source=_source(record),
         partition=tuple(_partition(record)),
         settings=tuple(_settings(record, settings)),
@@ -220,7 +220,7 @@ def _audit(record: Record) -> Record:
 def _verdicts(record: Record) -> Iterator[ShownVerdict]:
     for each in list_verdicts(record):
         yield ShownVerdict(
-            rule=spell_model(spec_of_verdict(each)),
+            rule=spell_model(read_verdict_spec(each)),
             value=show_measurement(each["value"], exact=each["exact"]),
             bound=number(each["required"]),
             holds=None if each.get("at_release") else each["holds"],
@@ -242,7 +242,7 @@ def _summary(
     n_in, n_lost = record.get("n_rows_in", 0), record.get("n_suppressed", 0)
     if n_lost and n_in:
         were = "was" if n_lost == 1 else "were"
-        share = percent(n_lost / n_in)
+        share = spell_percent(n_lost / n_in)
         yield f"{count_noun(n_lost, 'row')} of {n_in:,} ({share}) {were} suppressed."
     elif n_in:
         yield "No row was suppressed."
@@ -319,14 +319,14 @@ def _remarks(record: Record) -> Iterator[str]:
         )
     for verdict in audit.get("verdicts", ()):
         if verdict["note"]:
-            yield as_sentence(f"{spell_model(spec_of_verdict(verdict))}: {verdict['note']}")
+            yield as_sentence(f"{spell_model(read_verdict_spec(verdict))}: {verdict['note']}")
     for problem in audit.get("problems", ()):
         yield as_sentence(f"Problem with {problem['where']}: {problem['text']}")
     if audit.get("insensitive") in _INSENSITIVE:
         yield _INSENSITIVE[audit["insensitive"]]
     for name, n in audit.get("lone", {}).items():
         if n:
-            share = percent(n / audit["n_rows"])
+            share = spell_percent(n / audit["n_rows"])
             yield (
                 f"{printable(name)}: the shares tell of {count_noun(n, 'row')} ({share}) that no "
                 "other row of their class has their value."
@@ -346,7 +346,7 @@ def _classes(sizes: Iterable[Iterable[int]]) -> Chart | None:
     names = [between(a, b - 1) for a, b in pairwise(edges)]
     rows = tuple((name, int(n)) for name, n in zip(names, counts, strict=True))
     table = Table("Sizes of classes", ("rows in the class", "classes"), rows)
-    return bars("Sizes of classes", table)
+    return draw_bars("Sizes of classes", table)
 
 
 def _chances(record: Record) -> Table | None:
@@ -354,7 +354,7 @@ def _chances(record: Record) -> Table | None:
     audit = _audit(record)
     if not audit.get("sizes") or not read_persons(record).are_rows:
         return None
-    risk = value_risk(audit["sizes"], audit["n_classes"], audit["n_rows"])
+    risk = rate_risk(audit["sizes"], audit["n_classes"], audit["n_rows"])
     above = f"share of persons with a chance above {THRESHOLD}"
     rows = (
         ("largest chance of a person", risk["prosecutor_max"]),
@@ -434,18 +434,18 @@ def _settings(record: Record, settings: Record) -> Iterator[tuple[str, str]]:
         if key == "columns" or value in ([], None) or in_memory:
             continue
         if isinstance(value, Mapping):
-            told = ", ".join(f"{spoken(k)}: {number(v)}" for k, v in value.items())
+            told = ", ".join(f"{speak(k)}: {number(v)}" for k, v in value.items())
         elif isinstance(value, list):
             told = "; ".join(spell_label(str(each)) for each in value)
         else:
             told = f"{value}" if key == "seed" else number(value)
             told = spell_label(told) if key == "kernel" else told
-        yield spoken(key), printable(told)
+        yield speak(key), printable(told)
     if "seed" not in settings and "seed" in record:
         yield "seed", str(record["seed"])
     for key in ("config_sha256", "source_version", "table_version"):
         if record.get(key) is not None:
-            yield spoken(key), str(record[key])
+            yield speak(key), str(record[key])
     for key in ("table", "record"):
         if record.get(key):
             yield key, printable(bare(record[key]))
@@ -456,7 +456,7 @@ def _attributes(columns: Mapping[str, Record]) -> Table | None:
     rows = tuple(
         (
             printable(name),
-            spoken(each["role"]),
+            speak(each["role"]),
             each.get("scale", ""),
             describe_released(each),
         )
@@ -469,16 +469,16 @@ def describe_released(column: Record) -> str:
     """How a column is released, in words."""
     if "recoder" in column:
         along = " along its hierarchy" if column.get("hierarchy") else ""
-        return f"{spell_plugin('recoder', spec_of_recoder(column))}{along}"
+        return f"{spell_plugin('recoder', read_recoder_spec(column))}{along}"
     if not is_released(column):
         return "dropped"
     return "keyed pseudonym" if column.get("pseudonym") else "as it is"
 
 
 def _timings(record: Record, evaluation: Record) -> Table | None:
-    seconds = {spoken(name): n for name, n in record.get("seconds", {}).items()}
+    seconds = {speak(name): n for name, n in record.get("seconds", {}).items()}
     measures = evaluation.get("measures", {})
-    seconds |= {f"measure {spoken(m)}": found.get("seconds") for m, found in measures.items()}
+    seconds |= {f"measure {speak(m)}": found.get("seconds") for m, found in measures.items()}
     rounded = {name: None if n is None else round(n, 1) for name, n in seconds.items()}
     return _table("Seconds", ("stage", "seconds"), rounded)
 

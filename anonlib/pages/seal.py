@@ -9,7 +9,7 @@ from html.parser import HTMLParser
 from typing import Any, NamedTuple
 
 from anonlib import registry
-from anonlib.config.summary import software
+from anonlib.config.summary import list_software
 from anonlib.errors import ConfigError, InputError
 from anonlib.pages import environment
 from anonlib.pages.annexes import list_annexes
@@ -45,7 +45,7 @@ class Facts:
     @property
     def own_version(self) -> bool:
         """Whether this version of anonlib made it."""
-        return bool(self.content.get("anonlib") == software()["anonlib"])
+        return bool(self.content.get("anonlib") == list_software()["anonlib"])
 
     def lines(self) -> dict[str, tuple[str, ...]]:
         """By id of a line: its texts."""
@@ -98,7 +98,7 @@ def seal_record(text: str) -> Facts:
         sections, columns = list_sections(record, sha256(text.encode()).hexdigest())
         content = {
             "anonlib_certificate": 1,
-            "anonlib": software()["anonlib"],
+            "anonlib": list_software()["anonlib"],
             "title": f"Certificate of {name_release(record)}",
             "run_id": record["run_id"],
             "signers": ["prepared by", "privacy officer", "approved by"],

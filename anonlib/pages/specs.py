@@ -116,7 +116,7 @@ def list_keys(record: Record) -> list[str]:
     every row of the source has its own value."""
     distinct = (record.get("content") or {}).get("distinct", {})
     columns = (record.get("settings") or {}).get("columns", {})
-    guarded = {spec_of_verdict(verdict).get("attribute") for verdict in list_verdicts(record)}
+    guarded = {read_verdict_spec(verdict).get("attribute") for verdict in list_verdicts(record)}
     plain = [n for n, c in columns.items() if "recoder" not in c and not c.get("pseudonym")]
     n_rows = record.get("n_rows_in", 0)
     return [n for n in plain if n not in guarded and is_key(distinct.get(n, 0), n_rows)]
@@ -128,7 +128,7 @@ def list_verdicts(record: Record) -> Sequence[Record]:
     return verdicts
 
 
-def spec_of_verdict(verdict: Record) -> Record:
+def read_verdict_spec(verdict: Record) -> Record:
     """The model of a verdict: its type, and the parameters that are not at their defaults."""
     spec: Record = verdict.get("spec") or read_label(verdict["model"])
     return spec
@@ -136,7 +136,7 @@ def spec_of_verdict(verdict: Record) -> Record:
 
 def is_k_anonymity(verdict: Record) -> bool:
     """Whether a verdict is on k-anonymity in the whole table."""
-    spec = spec_of_verdict(verdict)
+    spec = read_verdict_spec(verdict)
     return bool(spec["type"] == "k_anonymity" and "within" not in spec)
 
 
@@ -237,16 +237,16 @@ def is_numeric(value: Any) -> bool:
 
 def is_set(column: Record) -> bool:
     """Whether a recoded column holds sets as arrays, whose order means nothing."""
-    spec = spec_of_recoder(column)
+    spec = read_recoder_spec(column)
     return bool(spec["type"] == "set" and spec.get("form") != "text")
 
 
 def is_of_shares(column: Record) -> bool:
     """Whether a recoded column holds shares of values."""
-    return bool(spec_of_recoder(column)["type"] == "proportional")
+    return bool(read_recoder_spec(column)["type"] == "proportional")
 
 
-def spec_of_recoder(column: Record) -> Record:
+def read_recoder_spec(column: Record) -> Record:
     """The recoder of a column: its type and its parameters."""
     spec: Record = column.get("recoder_spec") or read_label(column["recoder"])
     return spec

@@ -9,9 +9,9 @@ from typing import Any
 
 from anonlib.config.yaml import shorten_key
 from anonlib.measure import Cell
-from anonlib.pages.charts import Chart, Line, Table, bars, dots, lines
+from anonlib.pages.charts import Chart, Line, Table, draw_bars, draw_dots, draw_lines
 from anonlib.pages.measures import MAX_CHARTS
-from anonlib.pages.words import name_value, number, spoken
+from anonlib.pages.words import name_value, number, speak
 from anonlib.text import count_noun, printable
 
 Row = Mapping[str, Any]
@@ -42,7 +42,7 @@ class SweepPage:
     constants: tuple[tuple[str, str], ...]
 
 
-def sweep_page(
+def make_sweep_page(
     rows: Sequence[Row],
     title: str,
     axes: Sequence[str],
@@ -58,7 +58,7 @@ def sweep_page(
     return SweepPage(
         title=printable(title),
         summary=tuple(_summary(results, failures)),
-        figures=tuple((spoken(f), _charts(results, f, plan)) for f in figures),
+        figures=tuple((speak(f), _charts(results, f, plan)) for f in figures),
         points=_points(results, failures, point_axes, figures, plan.names),
         failures=_failures(failures, shown_axes, plan.names),
         constants=tuple(
@@ -136,7 +136,7 @@ def _charts(rows: Sequence[Row], figure: str, plan: _Plan) -> tuple[Chart, ...]:
     keys = [key for key, _ in _groups(there, plan.lines)]
     groups = _groups(there, plan.panels)[:MAX_CHARTS]
     return tuple(
-        _chart(plan.title(plan.panels, key) or spoken(figure), group, figure, plan, keys)
+        _chart(plan.title(plan.panels, key) or speak(figure), group, figure, plan, keys)
         for key, group in groups
     )
 
@@ -156,7 +156,7 @@ def _chart(title: str, rows: Sequence[Row], figure: str, plan: _Plan, keys: Sequ
     for key in keys:
         along = _groups(there.get(key, []), [plan.by])
         points = [(x, *_moments(part, figure)) for (x,), part in along]
-        name = plan.title(plan.lines, key) or spoken(figure)
+        name = plan.title(plan.lines, key) or speak(figure)
         cells += [(name, *point) for point in points]
         numbers = [p for p in points if isinstance(p[0], int | float)]
         x, mean, spreads, _ = zip(*numbers, strict=True) if numbers else ((), (), (), ())
@@ -166,7 +166,7 @@ def _chart(title: str, rows: Sequence[Row], figure: str, plan: _Plan, keys: Sequ
     table = Table(title, ("line", by, "mean", "deviation", "points"), told)
     if all(isinstance(cell[1], int | float) for cell in cells):
         spread = "Bands: one standard deviation." if any(any(d.spread) for d in series) else ""
-        return lines(title, series, table, by, figure, spread=spread)
+        return draw_lines(title, series, table, by, figure, spread=spread)
     return _marks(title, cells, by)
 
 
@@ -177,7 +177,7 @@ def _marks(title: str, cells: Sequence[Key], by: str) -> Chart:
     means = {(cell[1], cell[0]): cell[2] for cell in cells}
     rows = tuple((name_value(p), *[means.get((p, name)) for name in names]) for p in places)
     table = Table(title, (printable(by), *names), rows)
-    return bars(title, table) if len(names) == 1 else dots(title, table)
+    return draw_bars(title, table) if len(names) == 1 else draw_dots(title, table)
 
 
 def _points(
@@ -201,7 +201,7 @@ def _points(
         told = [f"{n} of {n + len(group)}"] if failures else []
         lines.append((*map(name_value, key), *told, *texts))
     heads = (*(names[axis] for axis in axes), *(["failed"] if failures else []))
-    heads = (*heads, *map(spoken, figures))
+    heads = (*heads, *map(speak, figures))
     return Table("Means and deviations", heads, tuple(lines))
 
 

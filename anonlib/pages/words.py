@@ -39,7 +39,7 @@ def name_value(value: Any) -> str:
     return text if float(text.replace(",", "")) == float(whole) else whole
 
 
-def percent(share: float) -> str:
+def spell_percent(share: float) -> str:
     """A share as a percentage: `12.5 %`, `0.03 %`."""
     return f"{100 * share:.3g} %"
 
@@ -50,7 +50,7 @@ def count_classes(audit: Mapping[str, Any]) -> str:
     return f"at most {text}" if audit.get("by_batch") else text
 
 
-def spoken(name: str) -> str:
+def speak(name: str) -> str:
     """A name from the code, such as `mean_error`, as words."""
     return printable(name).replace("_", " ")
 
@@ -58,13 +58,13 @@ def spoken(name: str) -> str:
 def as_sentence(text: str) -> str:
     """A note as a sentence, with an upper-case letter in front and a full stop at its end."""
     text = printable(text)
-    return first_letter_up(text if text.endswith((".", "!", "?")) else f"{text}.")
+    return raise_first_letter(text if text.endswith((".", "!", "?")) else f"{text}.")
 
 
 def spell_label(label: str) -> str:
-    """A plug-in and its parameters (`plugin_label`) in words: `mdav (variant figure4)`."""
+    """A plug-in and its parameters (`label_plugin`) in words: `mdav (variant figure4)`."""
     name, *parameters = re.split(r" (?=\w+=)", printable(label))
-    told = [spoken(each.partition("=")[0]) + f" {each.partition('=')[2]}" for each in parameters]
+    told = [speak(each.partition("=")[0]) + f" {each.partition('=')[2]}" for each in parameters]
     return f"{name} ({', '.join(told)})" if told else name
 
 
@@ -76,7 +76,7 @@ def spell_model(spec: Mapping[str, Any]) -> str:
     within = f"{printable(spec['within'])}: " if "within" in spec else ""
     of = f" of {printable(spec['attribute'])}" if spec.get("attribute") else ""
     own = [name for name in spec if name not in ("type", "attribute", "within")]
-    told = [f"{spoken(name)} = {printable(str(spec[name]))}" for name in own]
+    told = [f"{speak(name)} = {printable(str(spec[name]))}" for name in own]
     return ", ".join([f"{within}{plain}{of}", *told])
 
 
@@ -91,7 +91,7 @@ def show_moments(moments: Mapping[str, Any]) -> tuple[float | str | None, float 
     return mean, sd
 
 
-def first_letter_up(text: str) -> str:
+def raise_first_letter(text: str) -> str:
     """The text with its first letter in upper case, as a sentence begins."""
     return text[:1].upper() + text[1:]
 
@@ -102,17 +102,17 @@ def short(value: Any) -> str:
     return text if len(text) <= MAX_LABEL else text[: MAX_LABEL - 1] + "…"
 
 
-def first_sentence(text: str) -> str:
+def take_first_sentence(text: str) -> str:
     """The first sentence of a text, without full stop and without parentheses of code."""
     return re.sub(r" ?\(`[^`]*`\)", "", text.partition(". ")[0].rstrip("."))
 
 
-def code_spans(text: str) -> Markup:
+def mark_code(text: str) -> Markup:
     """A text as HTML, with parts in backticks as code."""
     return Markup(re.sub(r"`([^`]*)`", r"<code>\1</code>", str(escape(text))))
 
 
-def breakable(text: str) -> Markup:
+def make_breakable(text: str) -> Markup:
     """A name as HTML, with a possible line break after each of the signs `_./=:,-`."""
     return Markup("<wbr>").join(re.split(r"(?<=[_./=:,-])(?=[^\W\d])", text))
 

@@ -103,7 +103,7 @@ def _check_leaves(step: TreePartitioner, answer: Any, leaf: Leaf, grower: Grower
     return [*answer]
 
 
-def parts(block: Block, steps: Sequence[Partitioner], seed: int) -> list[Ints]:
+def cut_parts(block: Block, steps: Sequence[Partitioner], seed: int) -> list[Ints]:
     """Splits a block by the step that works in tasks. Without such a step, there is one part.
 
     Returns:
@@ -160,5 +160,5 @@ def blocks(
     for leaf in range(int(grown.leaf.max(initial=-1)) + 1):
         rows = np.flatnonzero(grown.leaf == leaf)
         if len(rows):
-            found += [rows[inner] for inner in parts(part(block, rows), steps, seed)]
+            found += [rows[inner] for inner in cut_parts(part(block, rows), steps, seed)]
     return found

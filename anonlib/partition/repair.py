@@ -185,7 +185,7 @@ class Demands:
         return Demands(self.sets, must_hold)
 
 
-def one_demand(models: Sequence[PrivacyModel], n_leaves: int) -> Demands:
+def make_one_demand(models: Sequence[PrivacyModel], n_leaves: int) -> Demands:
     """Demands with the same models for all leaves."""
     return Demands((tuple(models),), np.ones((n_leaves, 1), np.bool_))
 

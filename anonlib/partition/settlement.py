@@ -10,7 +10,7 @@ import numpy as np
 from anonlib.arrays import Bools, Floats, Ints
 from anonlib.errors import InfeasibleError, Problem
 from anonlib.partition.cuts import no_cuts
-from anonlib.partition.repair import BlockCounts, Demands, merge_small, one_demand
+from anonlib.partition.repair import BlockCounts, Demands, make_one_demand, merge_small
 from anonlib.privacy import PrivacyModel, Reference
 from anonlib.table.encoding import Values
 
@@ -77,7 +77,7 @@ def find_demands(
     """The models that the rows of each of these controllers must hold: `models`, those of the
     config, if there are no data controllers."""
     if controllers is None:
-        return one_demand(models, len(controller))
+        return make_one_demand(models, len(controller))
     return controllers.demands(controller)
 
 

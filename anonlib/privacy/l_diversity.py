@@ -6,7 +6,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from anonlib.privacy import Bools, CellCounts, Ints, LooksAt, PrivacyModel
-from anonlib.privacy.shares import shares
+from anonlib.privacy.shares import list_shares
 
 #: By rounding, the entropy of l equally frequent values can be this much below log(l). The audit
 #: allows 1e-9.
@@ -69,7 +69,7 @@ class LDiversity(PrivacyModel):
         counts, m = cells.sensitive[self.column or ""], len(cells.n_rows)
         diverse: Bools = np.bincount(counts.cell, minlength=m) >= self.l
         if self.kind == "entropy":
-            p = shares(counts, m)
+            p = list_shares(counts, m)
             entropy = -np.bincount(counts.cell, p * np.log(p), m)
             diverse &= entropy >= np.log(self.l) - ROUNDING
         elif self.kind == "recursive" and self.c is not None:

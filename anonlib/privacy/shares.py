@@ -16,7 +16,7 @@ def count_known(counts: SparseCounts, n_cells: int) -> Ints:
     return sum_cells(counts, n_cells) if counts.n_known is None else counts.n_known
 
 
-def shares(counts: SparseCounts, n_cells: int) -> Floats:
+def list_shares(counts: SparseCounts, n_cells: int) -> Floats:
     """float64[e]. The share of each entry in the present values of its cell."""
     result: Floats = counts.count / sum_cells(counts, n_cells)[counts.cell]
     return result
@@ -97,7 +97,7 @@ def against(cells: CellCounts, column: str) -> tuple[SparseCounts, Floats, Float
     return counts, counts.count / total[counts.cell], whole / whole.sum()
 
 
-def reference_of(values: Ints, n_values: int, person: Codes | Ints | None = None) -> Reference:
+def make_reference(values: Ints, n_values: int, person: Codes | Ints | None = None) -> Reference:
     """The reference of coded values.
 
     Args:
@@ -117,7 +117,7 @@ def reference_of(values: Ints, n_values: int, person: Codes | Ints | None = None
     return Reference(count, 0 if found.n_missing is None else int(found.n_missing[0]))
 
 
-def whole_table(
+def make_whole_table(
     column: str, reference: Reference, n_persons: int, n_known: int | None = None
 ) -> CellCounts:
     """The counts of the whole table as one cell.

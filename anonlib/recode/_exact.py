@@ -19,7 +19,7 @@ _MASK = 2**_BITS - 1
 _EPOCH = date(1970, 1, 1).toordinal()
 
 
-def totals(values: Column, start: Ints) -> list[Ints]:
+def total_exactly(values: Column, start: Ints) -> list[Ints]:
     """The sum of each cell, as limbs.
 
     Args:
@@ -46,7 +46,7 @@ def round_mean(total: list[Ints], count: Ints, column: pa.DataType) -> Column:
     return _array(_carry(quotient), column)
 
 
-def float_mean(total: list[Ints], count: Ints, scale: int = 0) -> Floats:
+def average_exactly(total: list[Ints], count: Ints, scale: int = 0) -> Floats:
     """total / count / 10**scale, correctly rounded."""
     # Division of Python's integers rounds once. It runs per cell, not per row.
     numerator = sum(limb.astype(object) << (_BITS * i) for i, limb in enumerate(total))
@@ -55,7 +55,7 @@ def float_mean(total: list[Ints], count: Ints, scale: int = 0) -> Floats:
     return mean
 
 
-def floats(total: list[Ints]) -> Floats:
+def to_floats(total: list[Ints]) -> Floats:
     """The numbers that limbs stand for, with 52 exact bits."""
     result = np.zeros(len(total[0]))
     for i in reversed(range(len(total))):  # the largest first: each adds at most one rounding

@@ -9,7 +9,13 @@ from pydantic import Field
 
 from anonlib.arrays import Floats
 from anonlib.recode import Cells, Column, Domain, Recoder
-from anonlib.recode._exact import float_mean, floats, round_half_even, round_mean, totals
+from anonlib.recode._exact import (
+    average_exactly,
+    round_half_even,
+    round_mean,
+    to_floats,
+    total_exactly,
+)
 from anonlib.recode._variance import rescale_means
 from anonlib.recode.arrow import Kind, accept_type, kind
 from anonlib.recode.grouped import GroupedValues, group, numbers
@@ -76,15 +82,15 @@ class Centroid(Recoder):
             return pa.array([None] * cells.m, output)
         if kind(present.type) is Kind.FLOAT:
             return groups.spread(_of_floats(groups, self.restore_variance))
-        total = totals(present, groups.start)
+        total = total_exactly(present, groups.start)
         scale = present.type.scale if isinstance(present.type, pa.Decimal128Type) else 0
         moved = np.full(len(groups.count), np.nan)
         if self.restore_variance:
-            each = floats(totals(present, np.arange(len(present))))
-            moved = rescale_means(groups, each, floats(total) / groups.count)
+            each = to_floats(total_exactly(present, np.arange(len(present))))
+            moved = rescale_means(groups, each, to_floats(total) / groups.count)
         stays = np.isnan(moved)
         if present.type != output:
-            mean = float_mean(total, groups.count, scale)
+            mean = average_exactly(total, groups.count, scale)
             return groups.spread(pa.array(np.where(stays, mean, moved / 10.0**scale)))
         means = round_mean(total, groups.count, output)
         if not stays.all():

@@ -90,7 +90,7 @@ class Runs:
     count: Ints
 
 
-def runs(groups: GroupedValues, order: tuple[str, ...] | None) -> Runs:
+def find_runs(groups: GroupedValues, order: tuple[str, ...] | None) -> Runs:
     """Finds the distinct values of every cell. Cost O(n log n)."""
     keys = _keys(groups.values, order)
     position = _ascending(groups, keys)

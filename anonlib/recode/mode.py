@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from anonlib.recode import Cells, Column, Domain, Recoder
 from anonlib.recode.arrow import accept_type
-from anonlib.recode.grouped import group, runs
+from anonlib.recode.grouped import find_runs, group
 from anonlib.table.schema import Scale
 
 
@@ -32,7 +32,7 @@ class Mode(Recoder):
     def recode(self, values: Column, cells: Cells, domain: Domain) -> Column:
         self.output(values.type)
         groups = group(values, cells)
-        distinct = runs(groups, domain.order)
+        distinct = find_runs(groups, domain.order)
         highest = np.maximum.reduceat(distinct.length, distinct.start)
         frequent = np.flatnonzero(distinct.length == highest[distinct.cell])
         # The first of each cell is its smallest: cells and values are ascending.

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from anonlib.recode import Cells, Column, Domain, Form, Recoder
 from anonlib.recode.arrow import accept_type, bracket, json
-from anonlib.recode.grouped import group, runs
+from anonlib.recode.grouped import find_runs, group
 from anonlib.table.schema import Scale
 
 
@@ -40,7 +40,7 @@ class Set(Recoder):
     def recode(self, values: Column, cells: Cells, domain: Domain) -> Column:
         self.output(values.type)
         groups = group(values, cells)
-        distinct = runs(groups, domain.order)
+        distinct = find_runs(groups, domain.order)
         with_null = groups.missing > 0
         ends = np.cumsum(distinct.count + with_null)
         is_null = np.zeros(int(ends[-1]) if len(ends) else 0, np.bool_)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from anonlib.config.checks.context_section import check_expiry
 from anonlib.config.model import AccountabilitySection, Config, ContextSection
 from anonlib.config.places import lies_in
-from anonlib.config.summary import bare, digest_config, plugin_label, software
+from anonlib.config.summary import bare, digest_config, label_plugin, list_software
 from anonlib.errors import (
     AnonlibError,
     AuditError,
@@ -44,7 +44,7 @@ _ENDINGS: dict[type[BaseException], str] = {
 }
 
 
-def runs_path(path: str, release: str) -> str:
+def find_runs_path(path: str, release: str) -> str:
     """The path of the table of runs: the operator's (RUNS), else the config's; `release` is the
     folder of the release.
 
@@ -116,9 +116,9 @@ class Account:
             "source": config.source.table or (config.source.path and bare(config.source.path)),
             "source_version": self.source_version,
             "config_sha256": digest_config(config),
-            "anonlib": software()["anonlib"],
+            "anonlib": list_software()["anonlib"],
             "k": config.k,
-            "models": [plugin_label(model) for model in config.all_models],
+            "models": [label_plugin(model) for model in config.all_models],
             **self._describe_outcome(),
             "approver": words.approver,
             "purpose": words.purpose,

@@ -31,12 +31,12 @@ from anonlib.privacy import build_models
 from anonlib.run.controller_plan import number_rows, resolve_controllers
 from anonlib.run.leaves import LEAF, CutFeature, compile_tree, count_leaves, with_leaf
 from anonlib.run.plan import Outcome, Plan, merge_read
-from anonlib.run.sample import tuple_hash
+from anonlib.run.sample import hash_tuple
 from anonlib.run.scan import Scan
 from anonlib.source.resolved_source import Source
 from anonlib.spark.constants import at, look_up
 from anonlib.spark.tasks import ROWS_PER_TASK, count_cores, deal_out, find_task_keys
-from anonlib.spark.values import spark_schema
+from anonlib.spark.values import find_spark_schema
 from anonlib.table.columns import (
     BLOCK,
     CONTROLLER,
@@ -53,7 +53,7 @@ from anonlib.table.schema import Schema
 from anonlib.table.table_digest import Digest
 from anonlib.worker.cell_counts import merge_counts
 from anonlib.worker.contracts import lose_rows, merge_states
-from anonlib.worker.losses import describe_losses, value_losses, value_losses_by_column
+from anonlib.worker.losses import describe_losses, rate_losses, rate_losses_by_column
 from anonlib.worker.task import Task, Totals, anonymize_batches, anonymize_blocks, to_block
 
 #: The fewest blocks, and pools of neighbours, that share a file, on average.
@@ -110,7 +110,7 @@ class BlockPlan(Plan):
         key = find_task_keys(n_tasks)[self._deal(n_tasks)]
         task = replace(task, pools=self.pools)
         frame = frame.repartition(n_tasks, at(key, F.col(BLOCK)))
-        released = spark_schema(task.output)
+        released = find_spark_schema(task.output)
 
         def tell(own: Totals) -> None:
             totals.add([own])
@@ -162,10 +162,10 @@ class BlockPlan(Plan):
             sum(each.n_rows for each in totals),
             sum(each.n_cells for each in totals),
             sum(each.n_blocks for each in totals),
-            value_losses(task, merged),
+            rate_losses(task, merged),
             released,
             merge_read(totals),
-            value_losses_by_column(task, merged, schema),
+            rate_losses_by_column(task, merged, schema),
             merge_counts(task.counters, (each.counts for each in totals)),
             describe_losses(task, merged),
         )
@@ -294,7 +294,7 @@ def with_blocks(rows: DataFrame, schema: Schema, plan: BlockPlan) -> DataFrame:
     leaf, deal = F.col(LEAF), F.col(DEAL)
     if plan.heavy:
         heavy, own_leaf = np.array(list(plan.heavy)), np.array(list(plan.heavy.values()))
-        own = look_up(tuple_hash(rows, schema), heavy, own_leaf, -1)
+        own = look_up(hash_tuple(rows, schema), heavy, own_leaf, -1)
         leaf = F.when(own >= 0, own).otherwise(leaf)
         # Its rows may agree in all columns: nothing of theirs tells them apart.
         spread = F.xxhash64(deal, F.monotonically_increasing_id())

@@ -6,13 +6,13 @@ from anonlib.auditing.verdicts import JOINT
 from anonlib.config.checks.persons import note_links
 from anonlib.config.model import Attribute, Config
 from anonlib.config.policies.judgement import judge_rules
-from anonlib.config.summary import note_seed, plugin_label
+from anonlib.config.summary import label_plugin, note_seed
 from anonlib.config.unused import note_unused
 from anonlib.local.advice import note_keys, note_midnights, note_repetitions, note_times
-from anonlib.run.publish import reader_notes
+from anonlib.run.publish import note_readers
 from anonlib.run.result import CheckResult, ColumnPlan
 from anonlib.run.scan import Scan
-from anonlib.spark.values import spark_type
+from anonlib.spark.values import find_spark_type
 from anonlib.table.schema import Column, Schema
 
 
@@ -29,11 +29,11 @@ def resolve_check(
         n_rows=scan.n_rows,
         columns=tuple(_column_plan(n, a, schema) for n, a in config.attributes.items()),
         models=tuple(_labels(config)),
-        kernel=plugin_label(config.kernel),
-        partition=" > ".join(plugin_label(step) for step in config.partition.steps),
+        kernel=label_plugin(config.kernel),
+        partition=" > ".join(label_plugin(step) for step in config.partition.steps),
         notes=(
             *notes,
-            *reader_notes(schema),
+            *note_readers(schema),
             *schema.notes,
             *note_times(schema, scan.sample),
             *note_midnights(schema, scan.sample),
@@ -56,7 +56,7 @@ def _labels(config: Config) -> Iterator[str]:
     """The privacy models, those that hold where other columns are known marked."""
     for model in config.bound_models:
         joint = config.privacy.joint and model.column is not None
-        yield plugin_label(model) + (JOINT if joint else "")
+        yield label_plugin(model) + (JOINT if joint else "")
 
 
 def _column_plan(name: str, attribute: Attribute, schema: Schema) -> ColumnPlan:
@@ -67,7 +67,7 @@ def _column_plan(name: str, attribute: Attribute, schema: Schema) -> ColumnPlan:
         released = "pseudonym (string)"
     else:
         how = column.recoder.type if column.recoder else "as it is"
-        released = f"{how} ({spark_type(column.released_type).simpleString()})"
+        released = f"{how} ({find_spark_type(column.released_type).simpleString()})"
     return ColumnPlan(
         name=name,
         role=attribute.role,

@@ -26,7 +26,7 @@ from anonlib.content.value_parts import count_parts
 from anonlib.errors import run_sanitized
 from anonlib.identifiers.direct import MOST_TEXTS
 from anonlib.source.resolved_source import Source
-from anonlib.spark.values import arrow_type, spark_schema
+from anonlib.spark.values import find_arrow_type, find_spark_schema
 from anonlib.table.schema import Column
 
 #: Rows that a task looks at together, and bytes of them: it stops at the first of both.
@@ -84,7 +84,7 @@ def find_values(source: Source, look: Look) -> ColumnValues:
     if not ids:
         return ColumnValues({}, {}, {})
     frame = source.raw.select(*[select_column(source, id).alias(id) for id in ids])
-    types = {id: arrow_type(frame.schema[id]) for id in look.categorical}
+    types = {id: find_arrow_type(frame.schema[id]) for id in look.categorical}
     output = pa.schema(
         {PLACE: pa.int32(), HASH: pa.int64(), NUMBER: pa.float64(), N: pa.int64(), **types}
     )
@@ -94,7 +94,7 @@ def find_values(source: Source, look: Look) -> ColumnValues:
         yield from found
 
     merged = (
-        frame.mapInArrow(work, spark_schema(output))
+        frame.mapInArrow(work, find_spark_schema(output))
         .groupBy(PLACE, HASH, *look.categorical)
         .agg(F.max(NUMBER).alias(NUMBER), F.sum(N).alias(N))
     )

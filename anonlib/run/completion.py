@@ -9,8 +9,8 @@ from pyspark.sql import SparkSession
 
 from anonlib.config.model import Config
 from anonlib.errors import InputError
-from anonlib.run.dictionary import dictionary_path, write_dictionary
-from anonlib.run.history import manifest_path
+from anonlib.run.dictionary import find_dictionary_path, write_dictionary
+from anonlib.run.history import find_manifest_path
 from anonlib.run.publish import Target
 from anonlib.run.purge import find_owed_purge, purge
 from anonlib.spark.lease import AHEAD, Lease, work_folder
@@ -86,8 +86,8 @@ def write_manifest(spark: SparkSession, table: str, text: str) -> None:
     """Writes the manifest beside the table, and before it the data dictionary that explains it."""
     storage = Storage(spark, table)
     dictionary = write_dictionary(json.loads(text))
-    storage.write(dictionary_path(storage.root), dictionary, public=True)
-    storage.write(manifest_path(storage.root), text, public=True)
+    storage.write(find_dictionary_path(storage.root), dictionary, public=True)
+    storage.write(find_manifest_path(storage.root), text, public=True)
 
 
 def record_path(spark: SparkSession, records: str, run_id: str) -> str:

@@ -22,7 +22,7 @@ from anonlib.pages.certificate import (
 from anonlib.pages.front import UNTIL
 from anonlib.pages.seal import Certificate, Facts, find_changes
 from anonlib.pages.specs import SEVERAL
-from anonlib.pages.words import number, spoken
+from anonlib.pages.words import number, speak
 from anonlib.run.manifest_persons import read_persons_kind, read_persons_return
 from anonlib.table.table_digest import Digest
 from anonlib.text import printable
@@ -335,7 +335,7 @@ def _find_told(
             return None
         return texts if _is_same(texts[0], value) else (number(value),)
     if section == "column":
-        roles = [spoken(e["role"]) for e in manifest["columns"] if printable(e["name"]) == name]
+        roles = [speak(e["role"]) for e in manifest["columns"] if printable(e["name"]) == name]
         return (roles[0], *texts[1:]) if roles and roles[0] != texts[0] else None
     return None
 

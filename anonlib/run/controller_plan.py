@@ -14,7 +14,7 @@ from anonlib.partition.controller import Controller
 from anonlib.partition.repair import BlockCounts
 from anonlib.partition.settlement import Controllers, merge_controllers, suppress_controllers
 from anonlib.privacy import PrivacyModel, build_models
-from anonlib.run.leaves import count_leaves, exact_values
+from anonlib.run.leaves import count_exactly, count_leaves
 from anonlib.run.scan import Scan
 from anonlib.source.identity import is_folded
 from anonlib.spark.constants import at, look_up
@@ -89,7 +89,7 @@ def _counts(
     )
     everyone = np.arange(n)
     if not controllers.demands(everyone).holds(counts)[controllers.head == everyone].all():
-        counts = exact_values(kept, schema, models, missing_tokens, counts, by=CONTROLLER)
+        counts = count_exactly(kept, schema, models, missing_tokens, counts, by=CONTROLLER)
     return counts
 
 

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from anonlib.spark.delta_files import Transaction, forget, list_added_files, save_mode
-from anonlib.spark.values import row_hash
+from anonlib.spark.values import hash_row
 
 #: What the ids of our transactions begin with; the run's id follows.
 APP = "anonlib:"
@@ -92,7 +92,7 @@ def count_files(n_rows: int, rows_per_file: int, n_cores: int) -> int:
 def order_in_table(frame: DataFrame, n_files: int) -> DataFrame:
     """Deals rows to tasks, and orders those of each, by a hash of their values with a fresh secret:
     no order of the source, of blocks or of cells remains. Cost: a shuffle."""
-    secret = F.xxhash64(F.lit(randbits(63)), row_hash(frame))
+    secret = F.xxhash64(F.lit(randbits(63)), hash_row(frame))
     return _sort(frame.withColumn(_ORDER, secret).repartition(n_files, _ORDER))
 
 

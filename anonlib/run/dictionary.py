@@ -7,7 +7,7 @@ from typing import Any
 
 from anonlib import registry
 from anonlib.auditing.report import split_label
-from anonlib.config.listing import first_paragraph
+from anonlib.config.listing import take_first_paragraph
 from anonlib.run.manifest_persons import read_persons_return
 from anonlib.text import printable
 
@@ -40,7 +40,7 @@ _FORMS = {
 }
 
 
-def dictionary_path(table: str) -> str:
+def find_dictionary_path(table: str) -> str:
     """The place of a table's data dictionary."""
     return f"{table}/_anonlib/dictionary.md"
 
@@ -225,7 +225,7 @@ def _explain(plugin: type[registry.Plugin]) -> str:
 
 def _summarize(plugin: type[registry.Plugin]) -> str:
     """What a plug-in is, in words: without names of the source in brackets, and without marks."""
-    return re.sub(r" \(`[A-Z]\w*\.\w+`\)", "", first_paragraph(plugin)).replace("`", "")
+    return re.sub(r" \(`[A-Z]\w*\.\w+`\)", "", take_first_paragraph(plugin)).replace("`", "")
 
 
 def _say_class(text: str) -> str:

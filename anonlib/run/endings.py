@@ -22,7 +22,7 @@ from anonlib.errors import (
 )
 from anonlib.run.backlog import Backlog, Waiting
 from anonlib.run.completion import complete_last, read_ahead, record_path
-from anonlib.run.history import manifest_path
+from anonlib.run.history import find_manifest_path
 from anonlib.run.past import Past
 from anonlib.run.publish import Target
 from anonlib.run.purge import register
@@ -228,7 +228,7 @@ def read_record(spark: SparkSession, records: str, run_id: str) -> dict[str, Any
     return content
 
 
-def waits(
+def describe_waiting(
     spark: SparkSession,
     config: Config,
     target: Target,
@@ -303,7 +303,7 @@ def _describe_done(spark: SparkSession, records: str, target: Target, run_id: st
         outcome="done",
         table=target.path,
         table_version=target.version_of(run_id),
-        manifest=manifest_path(target.path),
+        manifest=find_manifest_path(target.path),
         record=record if has_record else "",
         report=report if has_record and storage.exists(report) else "",
         notes=() if has_record else (note,),

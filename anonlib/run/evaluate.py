@@ -5,7 +5,7 @@ from anonlib.errors import InputError
 from anonlib.evaluation import evaluate_case
 from anonlib.run.completion import record_path
 from anonlib.run.result import ReleaseResult
-from anonlib.run.run_case import case_of_published
+from anonlib.run.run_case import make_published_case
 from anonlib.run.scan import Scan
 from anonlib.run.steps import Run, keep
 from anonlib.source.resolved_source import Source
@@ -38,7 +38,7 @@ def evaluate_published(
             f"{scan.n_rows}: it has other batches too; measure each when it is released"
         )
     work, progress = lease.work, run.progress
-    case = case_of_published(config, source, scan, rows, n_released, work, progress)
+    case = make_published_case(config, source, scan, rows, n_released, work, progress)
     evaluation = evaluate_case(
         config.evaluate, config.gates, case, progress, spark=run.spark, guard=translate_errors
     )

@@ -17,7 +17,7 @@ from uuid import UUID, uuid4, uuid5
 from anonlib.config.model import SourceSection
 from anonlib.config.paths import has_scheme
 from anonlib.config.places import lies_in
-from anonlib.config.summary import software
+from anonlib.config.summary import list_software
 from anonlib.errors import InputError
 from anonlib.run.account import Account, spell_path
 from anonlib.text import is_few
@@ -45,7 +45,7 @@ class Events:
     def __init__(self, account: Account):
         self._account = account
         self._id = uuid4()
-        self._producer = f"urn:anonlib:{software()['anonlib']}"
+        self._producer = f"urn:anonlib:{list_software()['anonlib']}"
         self._file = _file(account)
         self._stages: list[UUID] = []  # that run, each within the one before
         self._n_stages = 0

@@ -25,12 +25,12 @@ from anonlib.errors import Problem
 from anonlib.partition.repair import Joint
 from anonlib.privacy import Reference
 from anonlib.source.resolved_source import Source
-from anonlib.spark.values import canonical, count_units
-from anonlib.table.encoding import Values, code_column, code_protected, codes_among
+from anonlib.spark.values import count_units, make_canonical
+from anonlib.table.encoding import Values, code_among, code_column, code_protected
 from anonlib.table.schema import Column, Role, Schema
 
 
-def infeasible(
+def find_model_problems(
     source: Source,
     config: Config,
     n_rows: int,
@@ -59,7 +59,7 @@ def _n_known(source: Source, id: str, missing_tokens: tuple[str, ...]) -> int | 
     unit = source.schema.unit
     if not unit:
         return None
-    value = canonical(source.columns[id], source.schema.by_id(id).type, missing_tokens)
+    value = make_canonical(source.columns[id], source.schema.by_id(id).type, missing_tokens)
     named = source.raw.select(value.alias("v"), *[source.columns[i].alias(i) for i in unit])
     return named.na.drop().select(*unit).distinct().count()
 
@@ -81,12 +81,12 @@ def _distinct(
     n_values = len(np.unique(codes[codes != MISSING]))
     if n_values >= min_values:
         return n_values
-    value = canonical(source.columns[column.id], column.type, missing_tokens)
+    value = make_canonical(source.columns[column.id], column.type, missing_tokens)
     rows = source.raw.select(value.alias("v"), *[source.columns[id].alias(id) for id in unit])
     return rows.na.drop().select("v").distinct().count()
 
 
-def disclosures(
+def find_disclosure_problems(
     source: Source, config: Config, rows: DataFrame, sample: pa.Table
 ) -> Iterator[Problem]:
     """Values of single persons that would be published although all models hold."""
@@ -136,10 +136,10 @@ def _find_determined(
     ]
     if not columns:
         return []
-    label = canonical(source.columns[target.id], target.type, missing_tokens).alias("label")
+    label = make_canonical(source.columns[target.id], target.type, missing_tokens).alias("label")
     hashed = []
     for column in columns:
-        value = canonical(source.columns[column.id], column.type, missing_tokens)
+        value = make_canonical(source.columns[column.id], column.type, missing_tokens)
         hashed.append(F.when(value.isNotNull(), F.xxhash64(value)).alias(column.id))
     ends = [f(c.id).alias(f"{c.id}_{f.__name__}") for c in columns for f in (F.min, F.max)]
     ends += [F.count(c.id).alias(f"{c.id}_n") for c in columns]
@@ -179,7 +179,7 @@ def _varies_within(labels: Codes, values: Codes) -> bool:
 WHOLE = "__anonlib_whole"
 
 
-def joint_counts(
+def count_joint(
     rows: DataFrame,
     schema: Schema,
     values: Mapping[str, Values],
@@ -193,7 +193,7 @@ def joint_counts(
     )
 
 
-def joint_problems(
+def find_joint_problems(
     rows: DataFrame, schema: Schema, values: Mapping[str, Values], config: Config
 ) -> Iterator[Problem]:
     """Models that the whole table, as one cell, does not hold for who knows other columns."""
@@ -212,7 +212,7 @@ def _count_combinations(
     rows: DataFrame, schema: Schema, missing_tokens: tuple[str, ...], by: str
 ) -> DataFrame:
     columns = [
-        canonical(F.col(id), schema.by_id(id).type, missing_tokens).alias(id)
+        make_canonical(F.col(id), schema.by_id(id).type, missing_tokens).alias(id)
         for id in schema.protected
     ]
     named = rows.select(by, *columns, *schema.unit).na.drop(subset=[*schema.unit])
@@ -223,7 +223,7 @@ def _joint(table: pa.Table, schema: Schema, values: Mapping[str, Values], by: st
     def codes(id: str) -> Ints:
         column = table.column(id).combine_chunks()
         if id in values:
-            return codes_among(column, (), values[id].categories).astype(np.int64)
+            return code_among(column, (), values[id].categories).astype(np.int64)
         return code_protected(column, ()).astype(np.int64)
 
     leaf, count = (table.column(name).to_numpy().astype(np.int64) for name in (by, "count"))

@@ -30,7 +30,7 @@ METRICS = T.StructType(
 )
 
 
-def table_of_figures(spark: SparkSession, path: str) -> PrivateTable:
+def open_figure_table(spark: SparkSession, path: str) -> PrivateTable:
     """The table with the figures of all runs."""
     return PrivateTable(spark, path, "evaluate.metrics")
 
@@ -49,7 +49,7 @@ def write_metrics(
         (result.run_id, now, result.outcome, measure, f.name, f.of, f.value, f.note, *run)
         for measure, f in figures
     ]
-    table_of_figures(spark, path).append(rows, METRICS)
+    open_figure_table(spark, path).append(rows, METRICS)
 
 
 def _as_figures(losses: Mapping[str, float | None]) -> Iterator[tuple[str, Figure]]:

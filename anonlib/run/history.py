@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 from anonlib.errors import InputError
 from anonlib.run.data_files import APP
 from anonlib.run.log_actions import find_restored, read_actions
-from anonlib.spark.delta_files import delta_log, digest_files, explain_damage
+from anonlib.spark.delta_files import digest_files, explain_damage, open_delta_log
 from anonlib.spark.delta_log import has_property, list_applications, read_snapshot
 from anonlib.spark.storage import Storage
 from anonlib.spark.translation import translate_errors
@@ -81,7 +81,7 @@ class History:
         self._made: dict[str, int] = {}  # by run: the version that this driver committed
         where = "release.path"
         with explain_damage(spark, self.path, where), translate_errors(where):
-            self._log: Any = delta_log(spark, self.path)
+            self._log: Any = open_delta_log(spark, self.path)
             self.version = self._latest()
 
     def _latest(self) -> int:
@@ -192,7 +192,7 @@ class History:
 
     def manifest(self) -> str:
         """The text of the manifest beside the table; empty without one."""
-        path = manifest_path(self.path)
+        path = find_manifest_path(self.path)
         return self._storage.read(path) if self._storage.exists(path) else ""
 
     def version_of(self, run_id: str) -> int:
@@ -263,7 +263,7 @@ class History:
         return False
 
 
-def manifest_path(table: str) -> str:
+def find_manifest_path(table: str) -> str:
     """The place of a table's manifest."""
     return f"{table}/_anonlib/manifest.json"
 

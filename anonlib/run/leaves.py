@@ -16,16 +16,16 @@ from anonlib.partition import INDICATOR, Among, Below, CutTree, Plane, Sample
 from anonlib.partition.cuts import CHUNK, Cuts, Singles
 from anonlib.partition.repair import BlockCounts, as_values, count_words
 from anonlib.privacy import PrivacyModel, SparseCounts
-from anonlib.run.feasible import joint_counts
-from anonlib.spark.constants import at, constants, look_up
+from anonlib.run.feasible import count_joint
+from anonlib.spark.constants import at, look_up, make_constants
 from anonlib.spark.values import (
     as_double,
-    canonical,
-    canonical_columns,
     compute_once,
     count_units,
+    make_canonical,
+    make_canonical_columns,
 )
-from anonlib.table.encoding import Encoding, Values, codes_among
+from anonlib.table.encoding import Encoding, Values, code_among
 from anonlib.table.schema import Scale, Schema
 
 LEAF = "__anonlib_leaf"
@@ -160,7 +160,7 @@ def _groups(n_codes: int, sets: list[Ints]) -> Ints:
     return group
 
 
-def coordinates(schema: Schema, features: tuple[CutFeature, ...]) -> Column:
+def make_coordinates(schema: Schema, features: tuple[CutFeature, ...]) -> Column:
     """The features of each row, and -1 for the threshold, as an array of floats filled with 0 to
     whole chunks of the inner product."""
     single = [_expression(f, schema).cast("float") for f in features if f.form != "groups"]
@@ -203,7 +203,7 @@ def _indicators(feature: CutFeature) -> Column:
     found = look_up(F.xxhash64(value), hashes[listed], group[listed], common)
     indicators = np.eye(feature.width, dtype=np.float32) * INDICATOR
     place = F.when(value.isNotNull(), found).otherwise(F.lit(missing))
-    return F.get(constants({"indicators": indicators})["indicators"], place)
+    return F.get(make_constants({"indicators": indicators})["indicators"], place)
 
 
 def with_leaf(
@@ -216,12 +216,12 @@ def with_leaf(
         return rows.withColumn(LEAF, at(leaf, root))
     names = rows.columns
     x, place = "__anonlib_x", "__anonlib_place"
-    frame = rows.select(*names, coordinates(schema, features).alias(x), root.alias(place))
+    frame = rows.select(*names, make_coordinates(schema, features).alias(x), root.alias(place))
     here = F.col(place)
     arrays = {f"weights {i}": weights for i, (weights, _) in enumerate(levels)}
     arrays |= {f"child {i}": child.astype(np.int32) for i, (_, child) in enumerate(levels)}
     arrays["leaf"] = leaf.astype(np.int32)
-    shared = constants(arrays)
+    shared = make_constants(arrays)
     for depth, (weights, _) in enumerate(levels):
         if depth % LEVELS == 0:
             # Moves no row, but ends a generated method: HotSpot leaves those above 8,000 bytes
@@ -276,7 +276,7 @@ def count_leaves(
             sketches.append(f"{id}_{word}")
             inner.append(F.bit_or(_bit(F.col(id), word, words)).alias(sketches[-1]))
     types = {id: schema.by_id(id).type for id in by_sketch}
-    folded = rows.withColumns(canonical_columns(types, missing_tokens))
+    folded = rows.withColumns(make_canonical_columns(types, missing_tokens))
     grouped = folded.groupBy(*keys).agg(*inner)
     outer = [F.sum("n").alias("n"), F.sum("person").alias("persons")]
     outer += [F.bit_or(F.when(F.col("person") == 1, F.col(name))).alias(name) for name in sketches]
@@ -300,7 +300,7 @@ def count_leaves(
         for id, v in values.items()
     }
     references = {id: each.reference for id, each in values.items()}
-    joint = joint_counts(rows, schema, values, missing_tokens, by) if schema.joint else None
+    joint = count_joint(rows, schema, values, missing_tokens, by) if schema.joint else None
     sizes = full("n"), full("persons")
     return BlockCounts(*sizes, sketched, bool(schema.unit), counts, references, joint)
 
@@ -315,11 +315,11 @@ def _value_counts(
     n_leaves: int,
 ) -> SparseCounts:
     """The number of persons of each leaf with each value of a column."""
-    value = canonical(F.col(id), schema.by_id(id).type, missing_tokens).alias("value")
+    value = make_canonical(F.col(id), schema.by_id(id).type, missing_tokens).alias("value")
     named = rows.select(by, value, *schema.unit).na.drop(subset=[*schema.unit])
     table = named.groupBy(by, "value").agg(count_units(schema.unit).alias("count")).toArrow()
     cell, count = (table.column(name).to_numpy().astype(np.int64) for name in (by, "count"))
-    code = codes_among(table.column("value").combine_chunks(), (), values.categories)
+    code = code_among(table.column("value").combine_chunks(), (), values.categories)
     n_missing = np.zeros(n_leaves, np.int64)
     n_missing[cell[code == MISSING]] = count[code == MISSING]
     order = np.lexsort((code, cell))
@@ -334,7 +334,7 @@ def _value_counts(
     return replace(counts, n_known=n_known)
 
 
-def exact_values(
+def count_exactly(
     rows: DataFrame,
     schema: Schema,
     models: tuple[PrivacyModel, ...],
@@ -347,7 +347,7 @@ def exact_values(
     asked = max((model.min_values for model in models), default=0)
     exact = dict(counts.counts)
     types = {id: schema.by_id(id).type for id in counts.sketches}
-    folded = rows.withColumns(canonical_columns(types, missing_tokens))
+    folded = rows.withColumns(make_canonical_columns(types, missing_tokens))
     folded = folded.na.drop(subset=[*schema.unit])
     for id in counts.sketches:
         n = folded.groupBy(by).agg(F.count_distinct(id).alias("n")).toArrow()

@@ -23,7 +23,7 @@ from anonlib.source.resolved_source import Source
 from anonlib.spark.digest import digest_as, digest_table
 from anonlib.spark.storage import Storage
 from anonlib.spark.translation import translate_errors
-from anonlib.spark.values import spark_type
+from anonlib.spark.values import find_spark_type
 from anonlib.table.schema import Schema
 from anonlib.table.table_digest import Digest
 
@@ -262,7 +262,7 @@ def _read_target(partition_by: tuple[str, ...], target: Target, schema: Schema) 
 
 def _columns(schema: Schema) -> StructType:
     """The columns of a release, as the table has them."""
-    found = [StructField(c.name, spark_type(c.released_type)) for c in schema.released]
+    found = [StructField(c.name, find_spark_type(c.released_type)) for c in schema.released]
     return StructType(found)
 
 

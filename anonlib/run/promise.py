@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from anonlib import registry
 from anonlib.config.model import Config, bind_models
-from anonlib.config.policies import Policy, spec_of
-from anonlib.config.summary import find_persons, plugin_label
+from anonlib.config.policies import Policy, make_policy_spec
+from anonlib.config.summary import find_persons, label_plugin
 from anonlib.errors import InputError
 from anonlib.privacy import PrivacyModel, build_models
 from anonlib.table.schema import Role, Schema
@@ -89,7 +89,7 @@ class Promise:
         """What `prior` promises and this does not; nothing if this is at least as strong."""
         for model in prior.models:
             if not any(own.implies(model) for own in self.models):
-                yield f"{plugin_label(model)} was promised, and no model of this config implies it"
+                yield f"{label_plugin(model)} was promised, and no model of this config implies it"
         for controller, models in prior.controllers.items():
             mine = (*self.models, *self.controllers.get(controller, ()))
             if not all(any(own.implies(model) for own in mine) for model in models):
@@ -192,7 +192,7 @@ def make_promise(config: Config, schema: Schema) -> Promise:
     columns = {}
     for column in schema.released:
         how = "pseudonym" if column.pseudonym else ""
-        how = how if column.recoder is None else plugin_label(column.recoder)
+        how = how if column.recoder is None else label_plugin(column.recoder)
         columns[column.name] = f"{column.role} {how}".rstrip()
     return Promise(
         models=config.bound_models,
@@ -215,7 +215,7 @@ def make_promise(config: Config, schema: Schema) -> Promise:
 def _digest_rules(policy: Policy) -> dict[str, str]:
     """By rule: a digest of all but its words."""
     digests = {}
-    for rule in spec_of(policy)["rules"]:
+    for rule in make_policy_spec(policy)["rules"]:
         asked = {key: value for key, value in rule.items() if key not in ("says", "source")}
         text = json.dumps(asked, sort_keys=True)
         digests[f"rule {rule['id']} of policy {policy.name}"] = _digest(text)

@@ -22,13 +22,13 @@ from anonlib.run.data_files import (
     order_in_table,
     write_files,
 )
-from anonlib.run.dictionary import dictionary_path
-from anonlib.run.history import SAVE_MODES, History, manifest_path
+from anonlib.run.dictionary import find_dictionary_path
+from anonlib.run.history import SAVE_MODES, History, find_manifest_path
 from anonlib.spark.delta_files import (
     Transaction,
     list_added_files,
+    make_nullable,
     name_mapping,
-    nullable,
     save_mode,
 )
 from anonlib.spark.delta_log import (
@@ -109,7 +109,7 @@ class Target(History):
     def require_places(self) -> None:
         """Raises InputError if nothing can be written in the place of the manifest or of its
         dictionary."""
-        place, other = manifest_path(self.path), dictionary_path(self.path)
+        place, other = find_manifest_path(self.path), find_dictionary_path(self.path)
         for path, wanted in ((place.rpartition("/")[0], True), (place, False), (other, False)):
             if self._storage.is_folder(path) is not (wanted and self._storage.exists(path)):
                 raise InputError(
@@ -198,7 +198,7 @@ class Target(History):
                 frame = rows if is_dealt else self._order(rows, staged_digest.n_rows)
                 frame = frame.toDF(*names.values())
                 with settle_tasks(self._spark), give_each_file_a_task(self._spark):
-                    if files is None and self._takes(nullable(frame.schema)):
+                    if files is None and self._takes(make_nullable(frame.schema)):
                         place, by = f"{lease.work}/table", self._release.partition_by
                         files = write_files(self._spark, place, frame, run_id, by)
                         # With the names and types that the digest of the audited rows is of.
@@ -267,7 +267,7 @@ class Target(History):
         there = read_metadata(self._spark, self._snapshot)
         return (
             # Columns that have other names inside files have these in the metadata of their fields.
-            there.schema == schema == nullable(schema)
+            there.schema == schema == make_nullable(schema)
             and self.partitioned_by() == [*self._release.partition_by]
             and there.properties <= PLAIN
             and there.features <= FEATURES
@@ -387,7 +387,7 @@ def _require_equal(rows: DataFrame, digest_of_rows: Digest) -> None:
         raise StorageError("the written files differ from the audited table")
 
 
-def reader_notes(schema: Schema) -> tuple[str, ...]:
+def note_readers(schema: Schema) -> tuple[str, ...]:
     """Limits for readers without Spark, as measured with polars 2.1 and deltalake 1.6."""
     types = {column.name: from_arrow_type(column.released_type) for column in schema.released}
     mapped = [n for n, type in types.items() if name_mapping(StructType([StructField(n, type)]))]

@@ -11,7 +11,7 @@ from anonlib.config.summary import (
     bare,
     digest_config,
     find_persons,
-    software,
+    list_software,
     summarize_config,
     summarize_specs,
     summarize_use,
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from anonlib.source.resolved_source import Source
 
 
-def manifest(
+def format_manifest(
     config: Config,
     run_id: str,
     report: "AuditReport",
@@ -88,7 +88,7 @@ def manifest(
             for name, value in ({} if few else outcome.losses).items()
         },
         **({"hierarchies": _nodes(hierarchies)} if hierarchies else {}),
-        "software": software(),
+        "software": list_software(),
     }
     return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
 
@@ -103,7 +103,7 @@ def _of_batch(report: "AuditReport", n_added: int) -> dict[str, Any]:
     }
 
 
-def record(
+def format_record(
     config: Config,
     result: ReleaseResult,
     source: "Source",
@@ -129,7 +129,7 @@ def record(
         "plan": plan and plan.to_dict(),
         "content": scan.content.to_dict(),
         **summarize_source(source.schema, scan.encodings, scan.n_missing, scan.n_rows, config.k),
-        "software": software(),
+        "software": list_software(),
     }
     return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
 
@@ -164,8 +164,8 @@ def _set_parameters(recoder: Recoder, values: Mapping[str, Any]) -> dict[str, An
 
 
 def _nodes(hierarchies: Mapping[str, tuple[Hierarchy, Collection[int]]]) -> dict[str, Any]:
-    """By column: what `anonlib.encode.published_hierarchies` reads, the names of released nodes and
-    of their ancestors. Other names may be values that the release hides."""
+    """By column: what `anonlib.encode.read_published_hierarchies` reads, the names of released
+    nodes and of their ancestors. Other names may be values that the release hides."""
     nodes = {}
     for name, (each, released) in hierarchies.items():
         parent = each.tree.parent.tolist()

@@ -20,7 +20,7 @@ from anonlib.table.columns import COST
 from anonlib.worker.marks import NO_MARKS
 
 
-def case_of_run(
+def make_run_case(
     config: Config,
     source: Source,
     scan: Scan,
@@ -57,7 +57,7 @@ def case_of_run(
     )
 
 
-def case_of_published(
+def make_published_case(
     config: Config,
     source: Source,
     scan: Scan,
@@ -66,7 +66,7 @@ def case_of_published(
     work: str,
     progress: Progress,
 ) -> SparkCase:
-    """A published release and its source: as for `case_of_run`, but cells are not counted, and
+    """A published release and its source: as for `make_run_case`, but cells are not counted, and
     nothing links rows.
 
     Args:

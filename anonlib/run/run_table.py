@@ -14,7 +14,7 @@ from anonlib.config.model import Config
 from anonlib.config.summary import bare
 from anonlib.errors import AnonlibError, ConfigError, InputError, Problem, StorageError
 from anonlib.progress import Progress, restore_group, set_group
-from anonlib.run.account import Account, require_words, runs_path, spell_path
+from anonlib.run.account import Account, find_runs_path, require_words, spell_path
 from anonlib.run.backlog import Backlog
 from anonlib.run.endings import read_record
 from anonlib.run.events import Events
@@ -111,7 +111,7 @@ class Accounting:
         if self._spark is None:
             return
         config = self.account.config
-        table = table_of_runs(self._spark, config.runs_path, config.release.path)
+        table = open_run_table(self._spark, config.runs_path, config.release.path)
         set_group(self._spark, self._progress.group())
         _close_folder(self._spark, config.record_path, table.path)
         row = self.account.row()
@@ -140,9 +140,9 @@ def _close_folder(spark: SparkSession, records: str, table: str) -> None:
         storage.make_private(storage.root)
 
 
-def table_of_runs(spark: SparkSession, path: str, release: str) -> PrivateTable:
-    """The table of runs. Its arguments are those of `runs_path`."""
-    return PrivateTable(spark, runs_path(path, release), "accountability.runs")
+def open_run_table(spark: SparkSession, path: str, release: str) -> PrivateTable:
+    """The table of runs. Its arguments are those of `find_runs_path`."""
+    return PrivateTable(spark, find_runs_path(path, release), "accountability.runs")
 
 
 @contextmanager
@@ -198,7 +198,7 @@ def _note(table: PrivateTable, account: Account) -> bool:
     return bool(rows.where(own & F.col("outcome").isin("published", "waiting")).limit(1).count())
 
 
-def past_runs(
+def list_past_runs(
     path: str, since: datetime | None = None, target: str | None = None
 ) -> list[dict[str, Any]]:
     """The rows of a table of runs, newest first. Raises InputError if there is no such table.
@@ -247,7 +247,7 @@ def _column(field: T.StructField) -> Column:
     return column
 
 
-def runs_of_person(config: Config, person: Mapping[str, str]) -> dict[str, str]:
+def find_runs_of_person(config: Config, person: Mapping[str, str]) -> dict[str, str]:
     """By run that published to a config's target: what it did with a person, by its ledger, and
     which run replaced its rows since, by the private records and the table's log; and the runs
     whose rows wait in the backlog. Raises ConfigError without a ledger."""

@@ -6,7 +6,7 @@ from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from anonlib.spark.values import row_hash
+from anonlib.spark.values import hash_row
 from anonlib.table.columns import CONTROLLER_HASH, HASH, TUPLE
 from anonlib.table.schema import Role, Schema
 
@@ -42,7 +42,7 @@ def list_sampled(schema: Schema) -> list[str]:
 
 def with_sample_columns(rows: DataFrame, schema: Schema, seed: int) -> DataFrame:
     """Adds TUPLE, SEEDED and, with data controllers, CONTROLLER_HASH to the rows of a source."""
-    added = {TUPLE: tuple_hash(rows, schema), SEEDED: F.xxhash64(F.lit(seed), F.col(HASH))}
+    added = {TUPLE: hash_tuple(rows, schema), SEEDED: F.xxhash64(F.lit(seed), F.col(HASH))}
     if schema.controller is not None:
         added[CONTROLLER_HASH] = F.xxhash64(schema.controller)
     return rows.withColumns(added)
@@ -54,7 +54,7 @@ def take_first(rows: pa.Table, size: int) -> pa.Table:
     return rows.take(pa.array(order[:size])).combine_chunks()
 
 
-def tuple_hash(rows: DataFrame, schema: Schema) -> SparkColumn:
+def hash_tuple(rows: DataFrame, schema: Schema) -> SparkColumn:
     """The hash of a row's quasi-identifiers and controller."""
     ids = [column.id for column in schema.quasi_identifiers]
-    return row_hash(rows.select(*dict.fromkeys([*ids, *filter(None, [schema.controller])])))
+    return hash_row(rows.select(*dict.fromkeys([*ids, *filter(None, [schema.controller])])))

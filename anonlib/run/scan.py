@@ -32,17 +32,17 @@ from anonlib.privacy import Reference
 from anonlib.run.categories import order_categories
 from anonlib.run.column_values import find_values
 from anonlib.run.content import complete_sketches, judge_content, plan_look
-from anonlib.run.feasible import disclosures, infeasible, joint_problems
+from anonlib.run.feasible import find_disclosure_problems, find_joint_problems, find_model_problems
 from anonlib.run.row_facts import RowFacts
 from anonlib.run.sample import take_sample
 from anonlib.run.small_table import is_small, scan_small_table
 from anonlib.source.casts import is_unreadable
 from anonlib.source.resolved_source import Source
 from anonlib.source.steady import require_one_state
-from anonlib.spark.digest import make_digest, sums
+from anonlib.spark.digest import make_digest, sum_halves
 from anonlib.spark.tasks import fit_batches, fit_shuffles
 from anonlib.spark.translation import translate_errors
-from anonlib.spark.values import as_double, canonical, count_units
+from anonlib.spark.values import as_double, count_units, make_canonical
 from anonlib.table.encoding import Encoding, Values, fit_encoding
 from anonlib.table.schema import Column, Role, Scale, Schema
 from anonlib.table.table_digest import Digest
@@ -186,9 +186,9 @@ def _scan_rows(
     named = frozenset(source.schema.by_id(id).name for id in source.schema.protected)
     content, content_problems = judge_content(source, found, look.key, sample, privacy, named)
     problems = [
-        *infeasible(source, config, n_rows, rows, sample, values, own),
-        *joint_problems(rows, source.schema, values, config),
-        *disclosures(source, config, rows, sample),
+        *find_model_problems(source, config, n_rows, rows, sample, values, own),
+        *find_joint_problems(rows, source.schema, values, config),
+        *find_disclosure_problems(source, config, rows, sample),
         *content_problems,
     ]
     if problems:
@@ -237,7 +237,7 @@ def _figures(source: Source, missing_tokens: tuple[str, ...]) -> dict[str, Any]:
     if unit:
         named = [F.col(name).isNotNull() for name in unit]
         aggregates.append(F.count_if(~reduce(and_, named)).alias("nobody"))
-    row = source.hashed().withColumns(unit).agg(*aggregates, *sums()).head()
+    row = source.hashed().withColumns(unit).agg(*aggregates, *sum_halves()).head()
     return row.asDict() if row else {}
 
 
@@ -328,11 +328,11 @@ def _values(
     problems: list[Problem] = []
     for counted in find_counted_columns(config):
         column = source.schema[counted.name]
-        value = canonical(source.columns[column.id], column.type, tokens).alias("value")
+        value = make_canonical(source.columns[column.id], column.type, tokens).alias("value")
         persons = [source.columns[id].alias(id) for id in unit]
         frame = source.raw.select(value, F.lit(1).alias("own"), *persons)
         if prior_rows is not None and counted.name in relative:
-            value = canonical(F.col(column.id), column.type, tokens)
+            value = make_canonical(F.col(column.id), column.type, tokens)
             frame = frame.unionAll(prior_rows.select(value, F.lit(0), *[F.lit(None) for _ in unit]))
         own_count = count_units(unit) if unit else F.sum("own")
         counts = frame.groupBy("value").agg(

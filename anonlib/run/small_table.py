@@ -24,7 +24,7 @@ from anonlib.table.columns import HIGH, LOW
 from anonlib.table.plain_types import name_type, to_plain_type
 from anonlib.table.schema import Schema
 from anonlib.table.table_digest import Digest
-from anonlib.worker.task import person_codes
+from anonlib.worker.task import code_persons
 
 #: Most bytes of the texts and bytes of a table that the driver fetches.
 MOST_BYTES = 64 * 2**20
@@ -68,7 +68,7 @@ def scan_small_table(
     if problems := [*problems, *more]:
         raise ConfigError(problems)
     table = pa.table({c.id: to_plain_type(c.name, rows.column(c.id)) for c in schema.columns})
-    person = person_codes([table.column(id).combine_chunks() for id in schema.unit])
+    person = code_persons([table.column(id).combine_chunks() for id in schema.unit])
     values, problems = list_values(table, schema, config, person)
     if problems:
         raise ConfigError(problems)

@@ -19,7 +19,7 @@ from anonlib.run.scan import require_readable
 from anonlib.source.resolved_source import open_source
 from anonlib.spark.session import session
 from anonlib.spark.translation import translate_errors
-from anonlib.spark.values import row_hash
+from anonlib.spark.values import hash_row
 
 
 class SourceSample(NamedTuple):
@@ -70,7 +70,7 @@ def read_sample(
         n = rows.count()
         if n > most and (unit := source.schema.unit):
             named = reduce(and_, [F.col(id).isNotNull() for id in unit])
-            person = F.when(named, F.xxhash64(*unit)).otherwise(row_hash(rows))
+            person = F.when(named, F.xxhash64(*unit)).otherwise(hash_row(rows))
             drawn = F.xxhash64(F.lit(config.seed), person)
             rows = rows.where(drawn < F.lit(int(2**64 * most / n) - 2**63))
         elif n > most:

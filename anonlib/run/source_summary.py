@@ -5,7 +5,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from anonlib.table.encoding import Encoding, tell_time, units_per_day
+from anonlib.table.encoding import Encoding, count_units_per_day, tell_time
 from anonlib.table.schema import Schema
 from anonlib.text import is_few
 
@@ -53,4 +53,8 @@ def _moments(encoding: Encoding, type: pa.DataType) -> dict[str, Any]:
     if form == "number":
         return {"mean": mean, "sd": sd, "form": form}
     text = tell_time(mean, type)  # None beyond the year 9999: a record does not fail for it
-    return {"mean": text, "sd": None if text is None else sd / units_per_day(type), "form": form}
+    return {
+        "mean": text,
+        "sd": None if text is None else sd / count_units_per_day(type),
+        "form": form,
+    }

@@ -32,7 +32,7 @@ from anonlib.table.schema import Schema
 from anonlib.table.table_digest import Digest
 from anonlib.worker.cell_counts import make_counter
 from anonlib.worker.marks import Marks
-from anonlib.worker.setup import TableFit, make_task, output_schema
+from anonlib.worker.setup import TableFit, make_output_schema, make_task
 from anonlib.worker.task import Task, Totals, to_block
 
 
@@ -113,10 +113,10 @@ def stage_release(
     """
     rows, schema, spark = source.rows(), source.schema, source.raw.sparkSession
     with progress.stage("partition", spark), translate_errors("partition"):
-        task = task_of(config, schema, scan, pseudonym_key, token_key, marks)
+        task = make_run_task(config, schema, scan, pseudonym_key, token_key, marks)
         plan = _plan(rows, schema, scan, config, task, count=False)
         if config.kernel.needs_classes:
-            task = replace(task, moments=table_moments(rows, task))
+            task = replace(task, moments=count_moments(rows, task))
     marked = _mark(rows, schema, config.seed, scan.n_rows, marks)
     write = partial(_write, marked, schema, config.release, config.spark, place, scan.row_bytes)
     with progress.stage("anonymize", spark), translate_errors("anonymize"):
@@ -222,7 +222,7 @@ def _mark(rows: DataFrame, schema: Schema, seed: int, n_rows: int, marks: Marks)
     return rows
 
 
-def task_of(
+def make_run_task(
     config: Config,
     schema: Schema,
     scan: Scan,
@@ -232,7 +232,7 @@ def task_of(
 ) -> Task:
     """The task of a run's workers."""
     table_fit = TableFit(scan.encodings, scan.target, scan.context, scan.values)
-    task = make_task(config, schema, table_fit, output_schema(schema, config, marks))
+    task = make_task(config, schema, table_fit, make_output_schema(schema, config, marks))
     encodings, sample = scan.encodings, scan.sample
     counters = [make_counter(each, schema, encodings, sample) for each in marks.counting]
     return replace(
@@ -244,7 +244,7 @@ def task_of(
     )
 
 
-def table_moments(rows: DataFrame, task: Task) -> ClassMoments:
+def count_moments(rows: DataFrame, task: Task) -> ClassMoments:
     """The moments of all rows, exact: one pass through Python, without a shuffle."""
     assert task.target is not None
     ids = [encoding.id for encoding in (*task.encodings, task.target)]

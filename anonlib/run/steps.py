@@ -28,16 +28,16 @@ from anonlib.run.account import Account
 from anonlib.run.audited_release import AuditedRelease
 from anonlib.run.completion import record_path, write_ahead, write_manifest
 from anonlib.run.figure_table import write_metrics
-from anonlib.run.history import manifest_path
+from anonlib.run.history import find_manifest_path
 from anonlib.run.manifest_persons import read_persons_return
 from anonlib.run.past import Past, PriorRelease
 from anonlib.run.plan import Plan
 from anonlib.run.promise import make_promise
-from anonlib.run.publish import Target, reader_notes
+from anonlib.run.publish import Target, note_readers
 from anonlib.run.purge import purge, register
-from anonlib.run.records import manifest, record
+from anonlib.run.records import format_manifest, format_record
 from anonlib.run.result import Ending, ReleaseResult
-from anonlib.run.run_case import case_of_run
+from anonlib.run.run_case import make_run_case
 from anonlib.run.scan import Scan
 from anonlib.run.staged_audit import (
     audit_staged,
@@ -60,7 +60,7 @@ from anonlib.table.encoding import note_rounded
 from anonlib.table.schema import Schema
 from anonlib.table.table_digest import Digest
 from anonlib.text import drop_file_scheme
-from anonlib.worker.marks import marks_of
+from anonlib.worker.marks import find_marks
 
 
 @dataclass
@@ -118,7 +118,7 @@ class Run:
             raise GateError(f"{error}; all figures: {page}") from None
         with self.progress.stage("publish", self.spark):
             result = self._result(scan, release, evaluation, overview, "published")
-            notes = (*source.notes, *self.prior.notes, *reader_notes(source.schema))
+            notes = (*source.notes, *self.prior.notes, *note_readers(source.schema))
             digest_of_rows = self._digest(release, source.schema)
             after = self.prior.digest + digest_of_rows
             result = replace(
@@ -163,7 +163,7 @@ class Run:
     ) -> None:
         """Writes the record before the commit, for a run that dies right after it."""
         promise = make_promise(self.config, source.schema)
-        text = record(self.config, result, source, scan, release.staging.plan, promise)
+        text = format_record(self.config, result, source, scan, release.staging.plan, promise)
         lease.require()
         write_ahead(self.spark, lease.work, text)
 
@@ -177,7 +177,7 @@ class Run:
     def _audit(self, source: Source, scan: Scan, lease: Lease) -> AuditedRelease:
         config, schema = self.config, source.schema
         token = new_token_key() if schema.unit else b""
-        marks = marks_of(config.evaluate)
+        marks = find_marks(config.evaluate)
         place = Place(f"{lease.work}/staging", self.prior.names(schema), self.run_id)
         staging = stage_release(source, scan, config, place, self.key, token, marks, self.progress)
         source.require_same_files()
@@ -229,7 +229,7 @@ class Run:
     ) -> tuple[Evaluation | None, Findings]:
         """What the config's measures found, and the overview of all columns."""
         with translate_errors("evaluate"):
-            case = case_of_run(
+            case = make_run_case(
                 self.config, source, scan, release, self.prior.rows, lease.work, self.progress
             )
             overview = Overview().measure(case)
@@ -300,7 +300,7 @@ class Run:
         """The text of the manifest."""
         split_by = tuple(schema.by_id(id).name for id in release.staging.plan.split_by)
         trees = {name: (tree, release.nodes[name]) for name, tree in schema.hierarchies.items()}
-        return manifest(
+        return format_manifest(
             self.config,
             self.run_id,
             release.table_report,
@@ -341,7 +341,7 @@ class Run:
             table=self.target.path,
             persons_return=self.persons_return,
             auditable=counts_persons(self.config, persons_return=self.persons_return),
-            manifest=manifest_path(self.target.path) if ending == "published" else "",
+            manifest=find_manifest_path(self.target.path) if ending == "published" else "",
             record=record_path(self.spark, self.config.record_path, self.run_id),
             seconds=dict(self.progress.seconds),
         )
@@ -372,7 +372,7 @@ def keep(
 ) -> ReleaseResult:
     """Writes the private record of a run, its figures if it was measured, and the report."""
     promise = make_promise(config, source.schema)
-    text = record(config, result, source, scan, plan, promise)
+    text = format_record(config, result, source, scan, plan, promise)
     Storage(spark, result.record).write(result.record, text)
     # Whatever is wrong with figures or a page, the run is over and in its record.
     try:

@@ -9,7 +9,7 @@ from anonlib import auditing
 from anonlib.run.confirmation import Testimony
 from anonlib.run.manifest_reading import read_manifest
 from anonlib.spark.digest import digest_table
-from anonlib.spark.file_list import newest_version
+from anonlib.spark.file_list import find_newest_version
 
 
 def take_testimony(table: DataFrame, folder: str | None, version: int | None = None) -> Testimony:
@@ -30,5 +30,5 @@ def take_testimony(table: DataFrame, folder: str | None, version: int | None = N
         take_digest=lambda places: digest_table(table, places),
         manifest=manifest or {},
         count=partial(auditing.audit_table, table),
-        version=newest_version(table) if version is None and folder is not None else version,
+        version=find_newest_version(table) if version is None and folder is not None else version,
     )

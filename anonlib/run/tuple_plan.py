@@ -17,9 +17,9 @@ from anonlib.config.model import PartitionSection
 from anonlib.errors import run_sanitized
 from anonlib.partition.tuples import TuplesPartitioner
 from anonlib.run.plan import Outcome, Plan, merge_read
-from anonlib.run.sample import tuple_hash
+from anonlib.run.sample import hash_tuple
 from anonlib.run.scan import Scan
-from anonlib.spark.values import spark_schema
+from anonlib.spark.values import find_spark_schema
 from anonlib.table.columns import (
     BLOCK,
     HASH,
@@ -30,7 +30,7 @@ from anonlib.table.columns import (
 from anonlib.table.schema import Schema
 from anonlib.table.table_digest import Digest
 from anonlib.worker.cell_counts import CellStates, merge_counts, read_counts
-from anonlib.worker.losses import describe_losses, value_losses, value_losses_by_column
+from anonlib.worker.losses import describe_losses, rate_losses, rate_losses_by_column
 from anonlib.worker.task import Task, Totals, complete_rows, total_rows
 from anonlib.worker.tuple_search import CHECK, COUNT, SUMMARY, Bounds, search, search_schema
 
@@ -71,27 +71,27 @@ class TuplePlan(Plan):
         pandas: bool,
     ) -> DataFrame:
         """No shuffle, and one crossing into Python, as Arrow."""
-        frame = rows.withColumn(TUPLE, tuple_hash(rows, schema))
+        frame = rows.withColumn(TUPLE, hash_tuple(rows, schema))
         frame = frame.drop(*[column.id for column in schema.quasi_identifiers])
         frame = frame.join(F.broadcast(self.released), TUPLE)
         frame = frame.select(*task.output.names, LOW, HIGH)
         # pyspark can't read the annotations of a partial; a lambda has none.
         return frame.mapInArrow(
             lambda batches: _stage_batches(batches, task, lambda each: totals.add([each])),
-            spark_schema(task.output),
+            find_spark_schema(task.output),
         )
 
     def left_out(self, rows: DataFrame, schema: Schema) -> DataFrame:
         """The rows of suppressed tuples."""
-        frame = rows.withColumn(TUPLE, tuple_hash(rows, schema))
+        frame = rows.withColumn(TUPLE, hash_tuple(rows, schema))
         return frame.join(F.broadcast(self.released.select(TUPLE)), TUPLE, "left_anti")
 
     def outcome(
         self, released: Digest, totals: Sequence[Totals], schema: Schema, task: Task
     ) -> Outcome:
         read = merge_read(totals)
-        losses = value_losses(task, self.states)
-        by_column = value_losses_by_column(task, self.states, schema)
+        losses = rate_losses(task, self.states)
+        by_column = rate_losses_by_column(task, self.states, schema)
         counts = merge_counts(task.counters, [self.counts])
         told = () if self.note is None else (self.note,)
         notes = (*told, *describe_losses(task, self.states))
@@ -121,7 +121,7 @@ def plan_tuples(
     bounds = Bounds(step.max_tuples, max_suppressed)
     quasi = [column.id for column in schema.quasi_identifiers]
     apart = [id for id in schema.protected if id not in quasi]
-    frame = rows.withColumn(TUPLE, tuple_hash(rows, schema))
+    frame = rows.withColumn(TUPLE, hash_tuple(rows, schema))
     frame = frame.withColumn(CHECK, F.xxhash64(F.lit(1), TUPLE, *quasi))
     counted = frame.groupBy(TUPLE, CHECK, *apart).agg(
         F.count(F.lit(1)).alias(COUNT), *[F.first(id).alias(id) for id in quasi]
@@ -133,7 +133,7 @@ def plan_tuples(
         limited.withColumn(BLOCK, F.lit(0))
         .groupBy(BLOCK)
         # pyspark can't read the annotations of a partial; a lambda has none.
-        .applyInArrow(lambda table: search(table, task, bounds), spark_schema(output))
+        .applyInArrow(lambda table: search(table, task, bounds), find_spark_schema(output))
         .toArrow()
         .combine_chunks()
     )

@@ -3,7 +3,7 @@
 from pyspark.sql import DataFrame
 
 from anonlib.errors import ConfigError, Problem
-from anonlib.spark.expressions import blame_text, find_fallible, reads_floats, require_plain
+from anonlib.spark.expressions import explain_blame, find_fallible, reads_floats, require_plain
 from anonlib.spark.loan import change_setting
 from anonlib.spark.translation import translate_errors
 
@@ -34,5 +34,5 @@ def filter_rows(frame: DataFrame, condition: str | None) -> DataFrame:
             )
         if reads_floats(expression):
             change_setting(frame.sparkSession.conf, PUSHDOWN, "false")
-        with blame_text("source.where", frame.columns):
+        with explain_blame("source.where", frame.columns):
             return frame.where(condition)

@@ -28,9 +28,9 @@ from anonlib.spark.file_list import (
     list_files,
     list_files_of,
     list_folder_columns,
+    list_relations,
     read_file_schema,
     read_options,
-    relations,
     require_all_read,
     require_same_files,
 )
@@ -86,7 +86,7 @@ def read_files(
         place = spell_for_reader(spark, place, given)
     with explain_types(spark, kind, place, given):
         frame = spark.read.format(kind).options(**_strict(kind, given)).load(place)
-        if len([*relations(frame)]) != 1:
+        if len([*list_relations(frame)]) != 1:
             raise InputError(
                 f"source.format: {kind} is not read by Spark's own reader; remove the other one "
                 "from the class path, and spark.sql.sources.useV1SourceList from Spark's settings"
@@ -109,7 +109,7 @@ def require_contract(frame: DataFrame, names: Collection[str]) -> None:
     """
     spark, files = frame.sparkSession, list_files(frame)
     require_all_read(frame)
-    for relation in relations(frame):
+    for relation in list_relations(frame):
         kind = _KINDS.get(relation.fileFormat().getClass().getSimpleName())
         if kind is None:
             continue
@@ -130,7 +130,7 @@ def require_same_columns_in_files(frame: DataFrame) -> None:
     """Checks that the files which a frame reads are of one table: the same headers of CSV, the same
     columns of Parquet and ORC. No rows are read. Raises InputError where they differ."""
     spark = frame.sparkSession
-    for relation in relations(frame):
+    for relation in list_relations(frame):
         kind = _KINDS.get(relation.fileFormat().getClass().getSimpleName())
         paths, names = sorted(list_files_of(spark, relation)), _file_schema(relation).names
         if kind == "csv" and paths:

@@ -57,7 +57,7 @@ class Database:
 def open_database(spark: SparkSession, source: SourceSection) -> Database:
     """Opens the source's table. PostgreSQL pins its state until `close`; until then the table can't
     be truncated or altered, as during pg_dump."""
-    options = jdbc_options(spark, source)
+    options = read_jdbc_options(spark, source)
     in_parts = "partitioncolumn" in _names(options)
     connection = None
     if options["url"].startswith(URL):
@@ -75,7 +75,7 @@ def open_database(spark: SparkSession, source: SourceSection) -> Database:
         raise
 
 
-def jdbc_options(spark: SparkSession, source: SourceSection) -> dict[str, str]:
+def read_jdbc_options(spark: SparkSession, source: SourceSection) -> dict[str, str]:
     """The options of a JDBC reader, with secret options and defaults. Adds PostgreSQL's driver to
     the session's jars if it is needed."""
     options = read_all_options(source)

@@ -28,7 +28,7 @@ def is_folded(source_type: str, fold_case: bool) -> bool:
     return found is not None and (fold_case or collation in ("UTF8_LCASE", "UNICODE_CI"))
 
 
-def canonical_identity(column: Column, source_type: str, fold_case: bool) -> Column:
+def identify_person(column: Column, source_type: str, fold_case: bool) -> Column:
     """The identity of persons from a column that identifies them.
 
     Text is put into NFC, invisible characters and surrounding blanks are removed, and blank text is

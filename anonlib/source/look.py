@@ -41,7 +41,7 @@ def count_values(config: Config, names: Sequence[str], progress: Progress) -> pa
     return table
 
 
-def published_rows(
+def read_published_rows(
     table: str, n_rows: int, *, force: bool = False
 ) -> tuple[list[str], list[list[str | None]]]:
     """Column names and some random rows, as text, of a table that anonlib has published. One pass

@@ -15,7 +15,7 @@ from anonlib.source.casts import Cast, require_readable_as
 from anonlib.source.readers import read_source
 from anonlib.source.resolved_source import read_plain, rename_columns
 from anonlib.spark.translation import translate_errors
-from anonlib.spark.values import spark_type
+from anonlib.spark.values import find_spark_type
 
 
 def require_other_tables(spark: SparkSession, measures: Sequence[Measure]) -> None:
@@ -69,7 +69,7 @@ def open_other_table(
             raise ConfigError([Problem(f"{where}: columns", text)])
         casts, names, values = {}, {}, []
         for id, (name, type) in columns.items():
-            wanted, there = spark_type(type).simpleString(), raw.schema[places[name]].dataType
+            wanted, there = find_spark_type(type).simpleString(), raw.schema[places[name]].dataType
             if there.simpleString() != wanted:
                 if pa.types.is_nested(type) or isinstance(there, (ArrayType, StructType)):
                     text = (

@@ -13,13 +13,13 @@ from anonlib.config.paths import has_scheme, hint_at_file, locate
 from anonlib.config.summary import bare
 from anonlib.errors import ConfigError, InputError, Problem, did_you_mean
 from anonlib.source.contract import FORMATS, read_files, require_contract
-from anonlib.source.database import jdbc_options
+from anonlib.source.database import read_jdbc_options
 from anonlib.source.generator import generate
 from anonlib.spark.delta_files import explain_damage
 from anonlib.spark.file_list import (
     Listing,
+    find_newest_version,
     list_files,
-    newest_version,
 )
 from anonlib.spark.own_files import is_pattern, spell_for_reader
 from anonlib.spark.translation import translate_errors
@@ -50,7 +50,7 @@ def read_source(
     if source.format == "generator":
         return generate(spark, source.rows, source.seed), None
     if source.format == "jdbc":
-        return spark.read.format("jdbc").options(**jdbc_options(spark, source)).load(), None
+        return spark.read.format("jdbc").options(**read_jdbc_options(spark, source)).load(), None
     if source.format in ("delta", "table"):
         version = find_version(spark, source) if source.version is None else source.version
         with _explain_damage(spark, source):
@@ -118,7 +118,7 @@ def describe_absence(path: str) -> str:
 def find_version(spark: SparkSession, source: SourceSection) -> int | None:
     """The version that the Delta table of a source is at; None for other tables, and views."""
     with _explain_damage(spark, source):
-        return newest_version(_load_table(spark, source, None))
+        return find_newest_version(_load_table(spark, source, None))
 
 
 def find_files(spark: SparkSession, source: SourceSection) -> Listing | None:

@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StringType
 
 from anonlib.config.model import RESERVED_PREFIX, Attribute, Config
-from anonlib.config.places import lies_in, private_places
+from anonlib.config.places import lies_in, list_private_places
 from anonlib.config.resolve import resolve
 from anonlib.errors import ConfigError, InputError, Problem
 from anonlib.source.casts import (
@@ -28,7 +28,7 @@ from anonlib.source.condition import filter_rows
 from anonlib.source.contract import require_contract
 from anonlib.source.database import Database, open_database
 from anonlib.source.given import find_zone, in_zone
-from anonlib.source.identity import canonical_identity, is_known_equality
+from anonlib.source.identity import identify_person, is_known_equality
 from anonlib.source.readers import is_temporary_view, names_pattern, read_source
 from anonlib.spark.digest import with_halves
 from anonlib.spark.file_list import (
@@ -43,7 +43,7 @@ from anonlib.spark.file_list import (
 from anonlib.spark.lease import work_folder
 from anonlib.spark.storage import spelling
 from anonlib.spark.translation import translate_errors
-from anonlib.spark.values import read_field, row_hash
+from anonlib.spark.values import hash_row, read_field
 from anonlib.table.columns import DEAL, HASH, HIGH, LOW
 from anonlib.table.schema import WITHOUT_NAN, Field, Role, Schema, is_atomic
 
@@ -122,9 +122,9 @@ class Source:
         ids = [c.id for c in self.schema.columns if c.released or c.id in private]
         columns = [column.alias(id) for id, column in self.columns.items()]
         frame = self.hashed().select(*columns, LOW, HIGH)
-        all_hash = row_hash(frame.select(*self.columns)).alias(DEAL)
+        all_hash = hash_row(frame.select(*self.columns)).alias(DEAL)
         kept = self.columns if all_columns else ids
-        own_hash = row_hash(frame.select(*ids)).alias(HASH)
+        own_hash = hash_row(frame.select(*ids)).alias(HASH)
         return frame.select(*kept, own_hash, all_hash, LOW, HIGH)
 
     def hashed(self) -> DataFrame:
@@ -134,7 +134,7 @@ class Source:
     def where(self, condition: Column) -> "Source":
         """The source with only the rows for which a condition on the columns of `rows` is true."""
         frame = self.raw.select(*[column.alias(id) for id, column in self.columns.items()])
-        deal = row_hash(frame).alias(DEAL)
+        deal = hash_row(frame).alias(DEAL)
         kept = frame.select("*", deal).where(condition).drop(DEAL)
         same = {id: F.col(id) for id in self.columns}
         return replace(self, raw=kept, fresh=kept, columns=same, casts={}, waiting={})
@@ -237,7 +237,7 @@ def _list_plain_columns(
     collated = [c.id for c in schema.columns if c.source_type.startswith(COLLATION)]
     plain |= {id: F.collate(columns[id], PLAIN) for id in collated}
     return plain | {
-        c.id: canonical_identity(plain[c.id], c.source_type, fold_case) for c in schema.identifying
+        c.id: identify_person(plain[c.id], c.source_type, fold_case) for c in schema.identifying
     }
 
 
@@ -256,7 +256,7 @@ def _require_apart(
 ) -> None:
     """Raises ConfigError for files of the source that are the release's, or private, and for
     folders of it that have the release in them."""
-    places = {"release.path": config.release.path, **private_places(config)}
+    places = {"release.path": config.release.path, **list_private_places(config)}
     own = {where: spelling(spark, path) for where, path in places.items() if where != "events"}
     tables = {spelling(spark, path) for path in roots}
     folders = tables | {spelling(spark, path.rpartition("/")[0]) for path in files}

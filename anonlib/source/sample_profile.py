@@ -17,7 +17,7 @@ from pyspark.sql.types import (
 )
 
 from anonlib.arrays import Ints
-from anonlib.guesses.draft import scalar
+from anonlib.guesses.draft import write_scalar
 from anonlib.guesses.guess import MIN_UNIQUE, ColumnProfile
 from anonlib.source.casts import Cast, read_as
 from anonlib.source.frame_profile import profile_sample
@@ -117,7 +117,7 @@ def _find_parts(
         for id in [*whole, *times]:
             equal = [p for name, p in named.items() if _agree(columns[f"n{id}"], columns[name])]
             if equal and id != time:
-                parts[id] = f"the {equal[0]} of {scalar(name_of[time])}"
+                parts[id] = f"the {equal[0]} of {write_scalar(name_of[time])}"
     return parts
 
 

@@ -15,7 +15,7 @@ from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 
 from anonlib.arrays import Ints
-from anonlib.spark.jvm import java_class
+from anonlib.spark.jvm import find_java_class
 
 Bytes = npt.NDArray[np.uint8]
 
@@ -27,18 +27,18 @@ _WORD = 8
 FEW = 8
 
 
-def constants(arrays: Mapping[str, npt.NDArray[Any]]) -> dict[str, Column]:
+def make_constants(arrays: Mapping[str, npt.NDArray[Any]]) -> dict[str, Column]:
     """Columns that have one array each, the same in every row. Query plans don't show its values.
 
     Args:
         arrays: int32, int64 or float32, [n] or [n, d].
     """
     spark = SparkSession.active()  # any session of this JVM would do
-    unsafe = java_class(spark, "org.apache.spark.sql.catalyst.expressions.UnsafeArrayData")
-    literal = java_class(spark, "org.apache.spark.sql.catalyst.expressions.Literal")
-    start = java_class(spark, "org.apache.spark.unsafe.Platform").BYTE_ARRAY_OFFSET
-    to_type = java_class(spark, "org.apache.spark.sql.types.DataType").fromDDL
-    to_column = java_class(spark, "org.apache.spark.sql.classic.ExpressionUtils").column
+    unsafe = find_java_class(spark, "org.apache.spark.sql.catalyst.expressions.UnsafeArrayData")
+    literal = find_java_class(spark, "org.apache.spark.sql.catalyst.expressions.Literal")
+    start = find_java_class(spark, "org.apache.spark.unsafe.Platform").BYTE_ARRAY_OFFSET
+    to_type = find_java_class(spark, "org.apache.spark.sql.types.DataType").fromDDL
+    to_column = find_java_class(spark, "org.apache.spark.sql.classic.ExpressionUtils").column
     result = {}
     for name, values in arrays.items():
         data = bytearray(_as_spark_keeps(values).tobytes())
@@ -77,7 +77,7 @@ def _rows(values: npt.NDArray[Any]) -> Bytes:
 def at(values: Ints, place: Column) -> Column:
     """The value at a place of an int64[n], whose values have 32 bits. Null where there is no such
     place."""
-    return F.get(constants({"values": values.astype(np.int32)})["values"], place)
+    return F.get(make_constants({"values": values.astype(np.int32)})["values"], place)
 
 
 def look_up(key: Column, hashes: Ints, values: Ints, default: int) -> Column:
@@ -91,7 +91,7 @@ def look_up(key: Column, hashes: Ints, values: Ints, default: int) -> Column:
     """
     # Each part is written once where that is possible: what is written twice may be computed twice.
     if len(hashes) <= FEW:
-        parts = constants(
+        parts = make_constants(
             {"keys": hashes, "values": np.array([default, *values.tolist()], np.int32)}
         )
         place = F.array_position(parts["keys"], key)
@@ -102,7 +102,7 @@ def look_up(key: Column, hashes: Ints, values: Ints, default: int) -> Column:
     size = np.bincount(bucket, minlength=n_buckets)
     start = np.cumsum(size) - size
     # The default is before the values of each bucket, at the place of a key that is not there.
-    parts = constants(
+    parts = make_constants(
         {
             "start": (start + 1).astype(np.int32),
             "size": size.astype(np.int32),

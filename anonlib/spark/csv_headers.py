@@ -6,7 +6,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from anonlib.spark.jvm import java_class, scala_map
+from anonlib.spark.jvm import find_java_class, scala_map
 
 _UNIVOCITY = "com.univocity.parsers.csv.CsvParser"
 _OPTIONS = "org.apache.spark.sql.catalyst.csv.CSVOptions"
@@ -23,20 +23,20 @@ def read_header(
     options: Those of Spark's reader, with names in lower case.
     """
     state: Any = spark._jsparkSession.sessionState()
-    conf, path = state.newHadoopConf(), java_class(spark, "org.apache.hadoop.fs.Path")
-    streams = java_class(spark, _STREAMS)
+    conf, path = state.newHadoopConf(), find_java_class(spark, "org.apache.hadoop.fs.Path")
+    streams = find_java_class(spark, _STREAMS)
     charset = options.get("encoding", options.get("charset", "UTF-8"))
     by_lines = options.get("multiline", "false").strip().lower() != "true"
     # Spark knows some encodings by a setting of the thread's session only.
     others = {name: text for name, text in options.items() if name not in ("encoding", "charset")}
-    parsed = java_class(spark, _OPTIONS)(scala_map(spark, others), False, "UTC")
+    parsed = find_java_class(spark, _OPTIONS)(scala_map(spark, others), False, "UTC")
 
     def read(place: str) -> list[str] | None:
         settings = parsed.asParserSettings()
         if "linesep" not in options:
             settings.setLineSeparatorDetectionEnabled(True)
         settings.setReadInputOnSeparateThread(False)
-        parser = java_class(spark, _UNIVOCITY)(settings)
+        parser = find_java_class(spark, _UNIVOCITY)(settings)
         stream = streams.createInputStream(conf, path(place))
         try:
             parser.beginParsing(stream, charset)
@@ -58,7 +58,10 @@ def read_start(spark: SparkSession) -> Callable[[str], bytes]:
     """A function that gives the first bytes of a file, unpacked: its first lines, as far as 256 KiB
     have them."""
     conf = spark._jsparkSession.sessionState().newHadoopConf()
-    path, streams = java_class(spark, "org.apache.hadoop.fs.Path"), java_class(spark, _STREAMS)
+    path, streams = (
+        find_java_class(spark, "org.apache.hadoop.fs.Path"),
+        find_java_class(spark, _STREAMS),
+    )
 
     def read(place: str) -> bytes:
         stream = streams.createInputStream(conf, path(place))

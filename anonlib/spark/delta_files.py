@@ -19,7 +19,7 @@ from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructT
 
 from anonlib.errors import InputError, StorageError
 from anonlib.spark.digest import digest
-from anonlib.spark.jvm import java_class, none, scala_map, scala_seq, struct_type
+from anonlib.spark.jvm import find_java_class, none, scala_map, scala_seq, struct_type
 from anonlib.spark.own_files import read_exactly
 from anonlib.spark.storage import Storage
 from anonlib.table.table_digest import Digest
@@ -50,7 +50,7 @@ class Transaction:
     @classmethod
     def begin(cls, spark: SparkSession, root: str) -> "Transaction":
         """Begins a transaction on the table at a path. The table may not exist yet."""
-        log = delta_log(spark, root)
+        log = open_delta_log(spark, root)
         return cls(spark, root, log, log.startTransaction())
 
     def write(
@@ -77,10 +77,10 @@ class Transaction:
         spark, absent = self.spark, none(self.spark)
         session: Any = spark._jsparkSession
         given = scala_map(spark, options), session.sessionState().conf()
-        command = java_class(spark, f"{DELTA}.commands.WriteIntoDelta")(
+        command = find_java_class(spark, f"{DELTA}.commands.WriteIntoDelta")(
             self.log,
             mode,
-            java_class(spark, f"{DELTA}.DeltaOptions")(*given),
+            find_java_class(spark, f"{DELTA}.DeltaOptions")(*given),
             scala_seq(spark, partition_by),
             scala_map(spark, {**properties, **name_mapping(frame.schema)}),
             frame._jdf,
@@ -99,7 +99,7 @@ class Transaction:
         """Delta's metadata of the table, without the property of a name."""
         action = json.loads(self.handle.metadata().json())
         action["metaData"]["configuration"].pop(name, None)
-        actions = java_class(self.spark, f"{DELTA}.actions.Action")
+        actions = find_java_class(self.spark, f"{DELTA}.actions.Action")
         return actions.fromJson(json.dumps(action))
 
     def with_removals(self, actions: Any, *, of_all: bool) -> Any:
@@ -121,14 +121,16 @@ class Transaction:
             like: The written columns in their order: their names and types in the result.
             file: The name of a further column, which has the file of each row; None for none.
         """
-        inside = nullable(self.schema, lambda field: field.metadata.get(PHYSICAL_NAME, field.name))
+        inside = make_nullable(
+            self.schema, lambda field: field.metadata.get(PHYSICAL_NAME, field.name)
+        )
         paths = [f"{self.root}/{path}" for path in list_added_files(actions)]
         rows = read_exactly(self.spark, "parquet", inside, paths, {"basePath": self.root})
         # Select by name: Spark puts columns that files are laid out by last.
         named = [] if file is None else [F.input_file_name().alias(file)]
         found = rows.select(*map(_column, inside.names), *named)
         # Cast also to the names inside structs, since hashes of maps depend on them.
-        outside = nullable(like)
+        outside = make_nullable(like)
         cast = [
             _column(name).cast(field.dataType).alias(field.name)
             for name, field in zip(inside.names, outside, strict=True)
@@ -148,9 +150,9 @@ def digest_files(
     return digest(rows.select(*map(_column, table.columns))), found
 
 
-def delta_log(spark: SparkSession, root: str) -> Any:
+def open_delta_log(spark: SparkSession, root: str) -> Any:
     """Delta's log of the table at a path. The table need not exist."""
-    return java_class(spark, f"{DELTA}.DeltaLog").forTable(spark._jsparkSession, root)
+    return find_java_class(spark, f"{DELTA}.DeltaLog").forTable(spark._jsparkSession, root)
 
 
 @contextmanager
@@ -197,13 +199,13 @@ def forget(spark: SparkSession, root: str) -> None:
     Delta keeps a log for an hour, with the table's state as Spark blocks, even if the table is
     gone. So a driver's memory would grow with each release.
     """
-    path = java_class(spark, "org.apache.hadoop.fs.Path")(root)
-    java_class(spark, f"{DELTA}.DeltaLog").invalidateCache(spark._jsparkSession, path)
+    path = find_java_class(spark, "org.apache.hadoop.fs.Path")(root)
+    find_java_class(spark, f"{DELTA}.DeltaLog").invalidateCache(spark._jsparkSession, path)
 
 
 def save_mode(spark: SparkSession, name: str) -> Any:
     """Spark's save mode of a name, such as Append or Overwrite."""
-    return getattr(java_class(spark, "org.apache.spark.sql.SaveMode"), name)
+    return getattr(find_java_class(spark, "org.apache.spark.sql.SaveMode"), name)
 
 
 def name_mapping(schema: StructType) -> dict[str, str]:
@@ -225,15 +227,15 @@ def _names(type: DataType) -> list[str]:
     return [*_names(type.keyType), *_names(type.valueType)] if isinstance(type, MapType) else []
 
 
-def nullable(type: Any, name: Callable[[StructField], str] = lambda field: field.name) -> Any:
+def make_nullable(type: Any, name: Callable[[StructField], str] = lambda field: field.name) -> Any:
     """A type with every part nullable, as it is in files, and fields named by `name`."""
     if isinstance(type, StructType):
-        fields = [StructField(name(f), nullable(f.dataType, name)) for f in type.fields]
+        fields = [StructField(name(f), make_nullable(f.dataType, name)) for f in type.fields]
         return StructType(fields)
     if isinstance(type, ArrayType):
-        return ArrayType(nullable(type.elementType, name))
+        return ArrayType(make_nullable(type.elementType, name))
     if isinstance(type, MapType):
-        return MapType(nullable(type.keyType, name), nullable(type.valueType, name))
+        return MapType(make_nullable(type.keyType, name), make_nullable(type.valueType, name))
     return type
 
 

@@ -10,7 +10,7 @@ from pyspark.sql.types import StructType
 from anonlib.spark.delta_files import DELTA
 from anonlib.spark.jvm import (
     find_class,
-    java_class,
+    find_java_class,
     none,
     scala_list,
     scala_seq,
@@ -155,4 +155,4 @@ def write_operation(spark: SparkSession, mode: Any, partition_by: Sequence[str],
     # Mode, partitioning, predicate, metadata; later versions append further options.
     rest = find_class(spark, name).getConstructors()[0].getParameterCount() - 4
     by = some(spark, scala_seq(spark, partition_by))
-    return java_class(spark, name)(mode, by, absent, some(spark, text), *[absent] * rest)
+    return find_java_class(spark, name)(mode, by, absent, some(spark, text), *[absent] * rest)

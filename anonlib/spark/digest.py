@@ -7,7 +7,7 @@ from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 
 from anonlib.spark.translation import translate_errors
-from anonlib.spark.values import hashable
+from anonlib.spark.values import make_hashable
 from anonlib.table.columns import HIGH, LOW
 from anonlib.table.table_digest import Digest
 
@@ -24,12 +24,12 @@ def with_halves(frame: DataFrame, names: Sequence[str]) -> DataFrame:
     bits. Text is hashed by its bytes, whatever its collation."""
     fields = frame.select(*names).schema.fields
     nulls = [F.col(field.name).isNull() for field in fields]
-    values = [hashable(field, collated=False) for field in fields]
+    values = [make_hashable(field, collated=False) for field in fields]
     low, high = F.xxhash64(*nulls, *values), F.xxhash64(F.lit(1), *nulls, *values)
     return frame.select("*", low.alias(LOW), high.alias(HIGH))
 
 
-def sums(condition: Column | None = None) -> list[Column]:
+def sum_halves(condition: Column | None = None) -> list[Column]:
     """The aggregates that `make_digest` reads.
 
     condition: Which rows count; all by default. The rows must have LOW and HIGH.
@@ -86,4 +86,4 @@ def digest_as(table: DataFrame, columns: Sequence[tuple[int, str]]) -> Digest | 
 
 def digest_halves(rows: DataFrame, condition: Column | None = None) -> Digest:
     """The digest of rows with LOW and HIGH, and with a condition of those that it holds of."""
-    return make_digest(rows.agg(*sums(condition)).collect()[0])
+    return make_digest(rows.agg(*sum_halves(condition)).collect()[0])

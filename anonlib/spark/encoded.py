@@ -18,8 +18,8 @@ from anonlib.encode import (
     EncoderDomain,
     Hierarchies,
     about,
-    domains_of,
-    encoders_of,
+    build_encoders,
+    make_domains,
 )
 from anonlib.errors import InputError, run_sanitized
 
@@ -53,7 +53,7 @@ def encode_frame(
     Raises:
         InputError: A column can't be encoded like this. The text names the column.
     """
-    encoders = encoders_of(columns)
+    encoders = build_encoders(columns)
     for name in encoders:
         if name not in frame.columns:
             raise InputError(f"column {name}: not in the table")
@@ -66,7 +66,7 @@ def encode_frame(
         for name, encoder in encoders.items()
         if encoder.needs_categories and name not in (categories or {})
     }
-    domains = domains_of(encoders, hierarchies or {}, {**known, **(categories or {})})
+    domains = make_domains(encoders, hierarchies or {}, {**known, **(categories or {})})
     names = {name: each.names(name, domains[name]) for name, each in encoders.items()}
     for i, (name, encoder) in enumerate(encoders.items()):
         values = rows.select(F.col(place[name]).alias(f"value{i}")).distinct()

@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 
 from anonlib.config.model import RESERVED_PREFIX
 from anonlib.errors import ConfigError, Problem, did_you_mean
-from anonlib.spark.jvm import java_class
+from anonlib.spark.jvm import find_java_class
 from anonlib.spark.translation import find_conditions
 
 #: Most columns, values and functions in a condition: Spark's analysis takes quadratic time.
@@ -73,7 +73,7 @@ def require_plain(frame: DataFrame, text: str, where: str) -> Any:
                 )
             ]
         )
-    with blame_text(where, frame.columns):
+    with explain_blame(where, frame.columns):
         return _analyze(frame, text, where)
 
 
@@ -81,7 +81,7 @@ def _analyze(frame: DataFrame, text: str, where: str) -> Any:
     spark: Any = frame.sparkSession
     parsed = spark._jsparkSession.sessionState().sqlParser().parseExpression(text)
     # Must come before Spark's analysis, which looks for other tables.
-    if java_class(spark, SUBQUERY).hasSubquery(parsed):
+    if find_java_class(spark, SUBQUERY).hasSubquery(parsed):
         raise ConfigError([Problem(where, "subqueries are not allowed; join in a view first")])
     if _NAMING in _names(parsed):
         raise ConfigError([Problem(where, "IDENTIFIER(...) is not allowed; write the name itself")])
@@ -97,7 +97,7 @@ def _analyze(frame: DataFrame, text: str, where: str) -> Any:
 
 
 @contextmanager
-def blame_text(where: str, names: Sequence[str]) -> Iterator[None]:
+def explain_blame(where: str, names: Sequence[str]) -> Iterator[None]:
     """Raises ConfigError for what Spark refuses while it parses and analyzes SQL in the body.
 
     Args:
@@ -171,7 +171,7 @@ def find_fallible(expression: Any, text: str, spark: SparkSession) -> set[str]:
     strict = {
         node["class"] for node in nodes if node.get("failOnError") or node.get("ansiEnabled")
     } | {node["class"] for node in nodes if node["class"].rpartition(".")[2] in _FAILING}
-    return found | {*_fallible_parts(expression, strict, java_class(spark, _CAST))}
+    return found | {*_fallible_parts(expression, strict, find_java_class(spark, _CAST))}
 
 
 def _fallible_parts(expression: Any, strict: set[str], casts: Any) -> Iterator[str]:

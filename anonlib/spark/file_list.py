@@ -37,7 +37,7 @@ def hide_values(path: str) -> str:
     return re.sub(r"(?<=/)([^/=]+=)[^/]+(?=/)", r"\1...", path)
 
 
-def relations(frame: DataFrame) -> Iterator[Any]:
+def list_relations(frame: DataFrame) -> Iterator[Any]:
     """The folders of files that a frame reads, as Spark's HadoopFsRelation, Delta tables included.
 
     Raises InputError for files that are read by another reader than Spark's own.
@@ -79,7 +79,7 @@ def _columnar_table(frame: DataFrame) -> Any:
         plan = plan.child()
     if plan.getClass().getSimpleName() != "LogicalRelation":
         return None
-    found = [*relations(frame)]
+    found = [*list_relations(frame)]
     kinds = [relation.fileFormat().getClass().getSimpleName() for relation in found]
     return found[0] if kinds and kinds[0] in _COLUMNAR else None
 
@@ -95,7 +95,7 @@ def can_read_again(frame: DataFrame) -> bool:
     return kind in _INDEXES or (kind == _DELTA and index.isTimeTravelQuery())
 
 
-def newest_version(frame: DataFrame) -> int | None:
+def find_newest_version(frame: DataFrame) -> int | None:
     """The version that a Delta table is at, for a frame that reads it whole; None for others."""
     table = _columnar_table(frame)
     if table is None or table.location().getClass().getSimpleName() != _DELTA:
@@ -113,7 +113,7 @@ def list_files(frame: DataFrame, *, again: bool = False) -> Listing:
     again: Whether to list them anew.
     """
     found: dict[str, tuple[int, int]] = {}
-    for relation in relations(frame):
+    for relation in list_relations(frame):
         if again and relation.location().getClass().getSimpleName() in _INDEXES:
             relation.location().refresh()
         found |= list_files_of(frame.sparkSession, relation)
@@ -139,14 +139,14 @@ def list_roots(frame: DataFrame) -> frozenset[str]:
     """The folders, and files, that a frame's relations are of, Delta tables included."""
     return frozenset(
         root.toString()
-        for relation in relations(frame)
+        for relation in list_relations(frame)
         for root in _members(relation.location().rootPaths())
     )
 
 
 def require_all_read(frame: DataFrame) -> None:
     """Raises InputError if there are files in subfolders that Spark would not read."""
-    for relation in relations(frame):
+    for relation in list_relations(frame):
         index = relation.location()
         if index.getClass().getSimpleName() != "InMemoryFileIndex":
             continue

@@ -8,7 +8,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
-from anonlib.spark.jvm import java_class, struct_type
+from anonlib.spark.jvm import find_java_class, struct_type
 
 #: A type that Spark refuses, in its error.
 _ILLEGAL = re.compile(r"[Tt]ype: ([\w (),]+)")
@@ -35,7 +35,7 @@ def read_parquet(spark: SparkSession) -> Callable[[str], StructType]:
 def find_unreadable(spark: SparkSession, place: str) -> Iterator[tuple[str, str]]:
     """The columns of the Parquet file at a path whose types Spark does not read, each with a type
     that it has itself or in a field, in Parquet's words."""
-    message = java_class(spark, "org.apache.parquet.schema.MessageType")
+    message = find_java_class(spark, "org.apache.parquet.schema.MessageType")
     converter = _parquet_converter(spark)
     for field in _parquet_footer(spark)(place).getFields():
         try:
@@ -51,9 +51,9 @@ def find_unreadable(spark: SparkSession, place: str) -> Iterator[tuple[str, str]
 def _parquet_footer(spark: SparkSession) -> Callable[[str], Any]:
     """A function that gives Parquet's own schema of the file at a path."""
     state: Any = spark._jsparkSession.sessionState()
-    conf, path = state.newHadoopConf(), java_class(spark, "org.apache.hadoop.fs.Path")
-    file = java_class(spark, "org.apache.parquet.hadoop.util.HadoopInputFile")
-    reader = java_class(spark, "org.apache.parquet.hadoop.ParquetFileReader")
+    conf, path = state.newHadoopConf(), find_java_class(spark, "org.apache.hadoop.fs.Path")
+    file = find_java_class(spark, "org.apache.parquet.hadoop.util.HadoopInputFile")
+    reader = find_java_class(spark, "org.apache.parquet.hadoop.ParquetFileReader")
 
     def read(place: str) -> Any:
         opened = reader.open(file.fromPath(path(place), conf))
@@ -67,14 +67,14 @@ def _parquet_footer(spark: SparkSession) -> Callable[[str], Any]:
 
 def _parquet_converter(spark: SparkSession) -> Any:
     state: Any = spark._jsparkSession.sessionState()
-    return java_class(spark, f"{_SQL}.parquet.ParquetToSparkSchemaConverter")(state.conf())
+    return find_java_class(spark, f"{_SQL}.parquet.ParquetToSparkSchemaConverter")(state.conf())
 
 
 def read_orc(spark: SparkSession) -> Callable[[str], StructType]:
     """A function that gives the schema of the ORC file at a path."""
     state: Any = spark._jsparkSession.sessionState()
-    conf, path = state.newHadoopConf(), java_class(spark, "org.apache.hadoop.fs.Path")
-    orc = java_class(spark, f"{_SQL}.orc.OrcUtils")
+    conf, path = state.newHadoopConf(), find_java_class(spark, "org.apache.hadoop.fs.Path")
+    orc = find_java_class(spark, f"{_SQL}.orc.OrcUtils")
 
     def read(place: str) -> StructType:
         found = orc.readSchema(path(place), conf, False, False)

@@ -72,7 +72,7 @@ POSTGRESQL = Jar(
 )
 
 
-def jars_for(spark: str) -> tuple[Jar, ...]:
+def list_jars(spark: str) -> tuple[Jar, ...]:
     """Delta's jars for a version of Spark, such as 4.2.0. Raises InputError if there are none."""
     minor = ".".join(spark.split(".")[:2])
     if minor not in SPARK_SHA256:
@@ -86,7 +86,7 @@ def jars_for(spark: str) -> tuple[Jar, ...]:
     )
 
 
-def jar_dir() -> Path:
+def find_jar_folder() -> Path:
     """The folder of the jars: ANONLIB_JARS, else one in the virtual environment, else in the user's
     cache. Raises InputError where the user has no home folder, as in some containers."""
     try:
@@ -104,7 +104,7 @@ def jar_dir() -> Path:
         ) from error
 
 
-def s3_jars() -> list[Jar]:
+def list_s3_jars() -> list[Jar]:
     """Hadoop's S3A and the modules of the AWS SDK that it uses. Spark has all else that they need.
 
     Raises:
@@ -133,10 +133,10 @@ def _hadoop() -> str:
     return found.stem.rpartition("-")[2] if found else "none"
 
 
-def postgresql_jar() -> Path:
+def name_postgresql_jar() -> Path:
     """The path of PostgreSQL's driver, verified, and fetched if it is missing. Raises InputError
     like `ensure_jars`."""
-    path = jar_dir() / POSTGRESQL.name
+    path = find_jar_folder() / POSTGRESQL.name
     ensure({path: POSTGRESQL})
     return path
 
@@ -155,10 +155,10 @@ def ensure_jars(*, s3: bool | None = None) -> dict[Path, Jar]:
     """
     from pyspark import __version__ as spark
 
-    folder = jar_dir()
-    wanted = {folder / jar.name: jar for jar in jars_for(spark)}
+    folder = find_jar_folder()
+    wanted = {folder / jar.name: jar for jar in list_jars(spark)}
     if (folder / "s3").is_dir() and _hadoop() == HADOOP if s3 is None else s3:
-        wanted |= {folder / "s3" / jar.name: jar for jar in s3_jars()}
+        wanted |= {folder / "s3" / jar.name: jar for jar in list_s3_jars()}
     ensure(wanted)
     return wanted
 
@@ -166,7 +166,7 @@ def ensure_jars(*, s3: bool | None = None) -> dict[Path, Jar]:
 def ensure(jars: Mapping[Path, Jar]) -> None:
     """Verifies jars, by their paths in or below `jar_dir()`, and fetches missing ones. Raises
     InputError like `ensure_jars`."""
-    folder = jar_dir()
+    folder = find_jar_folder()
     try:
         if missing := {path: jar for path, jar in jars.items() if not path.is_file()}:
             _fetch(missing, folder)
@@ -319,7 +319,7 @@ def _unreachable(jar: Jar, reason: str) -> InputError:
     return InputError(
         f"can't fetch {jar.group}:{jar.artifact}:{jar.version} ({reason}). Check the network, or "
         "set ANONLIB_MAVEN_URL to the base URL of a Maven repository that can be reached, or put "
-        f"{jar.name} into {jar_dir()}."
+        f"{jar.name} into {find_jar_folder()}."
     )
 
 

@@ -5,8 +5,8 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from anonlib.spark.jars import postgresql_jar
-from anonlib.spark.jvm import find_class, java_class, scala_map
+from anonlib.spark.jars import name_postgresql_jar
+from anonlib.spark.jvm import find_class, find_java_class, scala_map
 
 REPEATABLE_READ = 4  # java.sql.Connection.TRANSACTION_REPEATABLE_READ
 
@@ -17,7 +17,7 @@ def add_driver(spark: SparkSession, driver: str) -> None:
         find_class(spark, driver)
     except Exception:
         java: Any = spark._jsparkSession
-        java.sessionState().resourceLoader().addJar(str(postgresql_jar()))
+        java.sessionState().resourceLoader().addJar(str(name_postgresql_jar()))
 
 
 def take_snapshot(spark: SparkSession, options: Mapping[str, str]) -> tuple[Any, str]:
@@ -25,9 +25,9 @@ def take_snapshot(spark: SparkSession, options: Mapping[str, str]) -> tuple[Any,
 
     https://www.postgresql.org/docs/current/sql-set-transaction.html
     """
-    jdbc = java_class(spark, "org.apache.spark.sql.execution.datasources.jdbc.JDBCOptions")
+    jdbc = find_java_class(spark, "org.apache.spark.sql.execution.datasources.jdbc.JDBCOptions")
     java = jdbc(scala_map(spark, options))
-    dialect = java_class(spark, "org.apache.spark.sql.jdbc.JdbcDialects").get(options["url"])
+    dialect = find_java_class(spark, "org.apache.spark.sql.jdbc.JdbcDialects").get(options["url"])
     connection = dialect.createConnectionFactory(java).apply(-1)
     try:
         connection.setReadOnly(True)

@@ -35,7 +35,7 @@ def remember_functions(spark: SparkSession) -> None:
             setattr(view, name, _KnownClass(found._fqn, found._gateway_client))
 
 
-def java_class(spark: SparkSession, name: str) -> Any:
+def find_java_class(spark: SparkSession, name: str) -> Any:
     """A class by its full name, in one look-up, once for each JVM.
 
     Attribute by attribute would be slow: each package is first looked for as a class, in every jar
@@ -58,15 +58,15 @@ def none(spark: SparkSession) -> Any:
 
 def some(spark: SparkSession, value: Any) -> Any:
     """Scala's Some(value); its None for None."""
-    return java_class(spark, "scala.Option").apply(value)
+    return find_java_class(spark, "scala.Option").apply(value)
 
 
 def scala_map(spark: SparkSession, values: Mapping[str, str]) -> Any:
     """An immutable Scala map."""
-    java = java_class(spark, "java.util.HashMap")()
+    java = find_java_class(spark, "java.util.HashMap")()
     for key, value in values.items():
         java.put(key, value)
-    module = getattr(java_class(spark, "scala.collection.immutable.Map$"), "MODULE$")
+    module = getattr(find_java_class(spark, "scala.collection.immutable.Map$"), "MODULE$")
     return getattr(module, "from")(_converters(spark).asScala(java))
 
 
@@ -82,7 +82,7 @@ def scala_dict(spark: SparkSession, values: Any) -> dict[str, str]:
 
 def scala_seq(spark: SparkSession, values: Iterable[Any]) -> Any:
     """An immutable Scala sequence."""
-    java = java_class(spark, "java.util.ArrayList")()
+    java = find_java_class(spark, "java.util.ArrayList")()
     for value in values:
         java.add(value)
     return _converters(spark).asScala(java).toSeq()
@@ -94,12 +94,12 @@ def scala_list(spark: SparkSession, values: Any) -> list[Any]:
 
 
 def _converters(spark: SparkSession) -> Any:
-    return java_class(spark, "scala.jdk.javaapi.CollectionConverters")
+    return find_java_class(spark, "scala.jdk.javaapi.CollectionConverters")
 
 
 def find_class(spark: SparkSession, name: str) -> Any:
     """A class as a java.lang.Class, by the thread's class loader. If there is none, the error is
     that of the JVM."""
-    thread = java_class(spark, "java.lang.Thread")
+    thread = find_java_class(spark, "java.lang.Thread")
     loader = thread.currentThread().getContextClassLoader()
-    return java_class(spark, "java.lang.Class").forName(name, False, loader)
+    return find_java_class(spark, "java.lang.Class").forName(name, False, loader)

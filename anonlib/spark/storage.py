@@ -13,7 +13,7 @@ from uuid import uuid4
 from pyspark.sql import SparkSession
 
 from anonlib.errors import InputError, StorageError
-from anonlib.spark.jvm import java_class
+from anonlib.spark.jvm import find_java_class
 from anonlib.spark.translation import (
     is_refused_since_there,
     is_replaced_meanwhile,
@@ -38,7 +38,7 @@ class Storage:
 
     def __init__(self, spark: SparkSession, path: str):
         self._spark = spark
-        self._path = java_class(spark, "org.apache.hadoop.fs.Path")
+        self._path = find_java_class(spark, "org.apache.hadoop.fs.Path")
         self._conf = spark._jsparkSession.sessionState().newHadoopConf()
         with translate_errors(f"path {path}"):
             given = self._path(path)
@@ -125,7 +125,7 @@ class Storage:
             return Path(self.local_path(path)).read_bytes().decode("utf-8")
         stream = self._fs.open(self._path(path))
         try:
-            data = java_class(self._spark, "org.apache.commons.io.IOUtils").toByteArray(stream)
+            data = find_java_class(self._spark, "org.apache.commons.io.IOUtils").toByteArray(stream)
             return bytes(data).decode("utf-8")
         finally:
             stream.close()
@@ -217,7 +217,7 @@ class Storage:
                 raise StorageError(f"path {path}: the folder can't be made; permission denied?")
 
     def _make_folder(self, path: str) -> bool:
-        mode = java_class(self._spark, "org.apache.hadoop.fs.permission.FsPermission")("700")
+        mode = find_java_class(self._spark, "org.apache.hadoop.fs.permission.FsPermission")("700")
         made = bool(self._fs.mkdirs(self._path(path), mode))
         if made:
             self._fs.setPermission(self._path(path), mode)
@@ -242,7 +242,9 @@ class Storage:
                 self._close_local(Path(self.local_path(path)))
                 return
             found = self._fs.getFileStatus(self._path(path)).getPermission().toShort() & 0o666
-            mode = java_class(self._spark, "org.apache.hadoop.fs.permission.FsPermission")(found)
+            mode = find_java_class(self._spark, "org.apache.hadoop.fs.permission.FsPermission")(
+                found
+            )
             files = self._fs.listFiles(self._path(path), True)
             while files.hasNext():
                 place = files.next().getPath()

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema, from_arrow_type, to_arrow_schema
 from pyspark.sql.types import ArrayType, DataType, StructField, StructType
 
-from anonlib.auditing.canonical import fold_value, present
+from anonlib.auditing.canonical import fold_value, select_present
 from anonlib.table.schema import Field
 
 #: More than the partitions of any table.
@@ -31,21 +31,21 @@ def as_double(value: Column, type: pa.DataType) -> Column:
     return value.cast("double")
 
 
-def canonical(value: Column, type: pa.DataType, missing_tokens: Sequence[str]) -> Column:
+def make_canonical(value: Column, type: pa.DataType, missing_tokens: Sequence[str]) -> Column:
     """A protected value in the form that the audit compares.
 
     Missing values (null, NaN, tokens) are null. Text is as people see it. Spark treats that as
     nondeterministic: project the column before it is grouped or aggregated.
     """
-    its = spark_type(type)
-    return present(fold_value(value, its), its, missing_tokens)
+    its = find_spark_type(type)
+    return select_present(fold_value(value, its), its, missing_tokens)
 
 
-def canonical_columns(
+def make_canonical_columns(
     types: Mapping[str, pa.DataType], missing_tokens: Sequence[str]
 ) -> dict[str, Column]:
     """The canonical values of columns, by id, for a projection."""
-    return {id: canonical(F.col(id), type, missing_tokens) for id, type in types.items()}
+    return {id: make_canonical(F.col(id), type, missing_tokens) for id, type in types.items()}
 
 
 def compute_once(frame: DataFrame) -> DataFrame:
@@ -65,7 +65,7 @@ _UTC: dict[str, Any] = (
 )
 
 
-def arrow_type(field: StructField) -> pa.DataType:
+def find_arrow_type(field: StructField) -> pa.DataType:
     """The Arrow type of a column. Spark raises its own error if there is none."""
     return to_arrow_schema(StructType([field]), **_UTC).field(0).type
 
@@ -74,29 +74,29 @@ def read_field(name: str, field: StructField) -> Field:
     """A column of this name, as configs are compared with it."""
     text = field.dataType.simpleString()
     try:
-        arrow = arrow_type(field)
+        arrow = find_arrow_type(field)
     except (PySparkException, ValueError):  # ValueError: a list of nothing but null
         arrow = None
     return Field(name, text, arrow)
 
 
-def spark_type(type: pa.DataType) -> DataType:
+def find_spark_type(type: pa.DataType) -> DataType:
     """The Spark type of an Arrow type. Times without a zone stay without one."""
     return from_arrow_type(type, prefer_timestamp_ntz=True)
 
 
-def spark_schema(schema: pa.Schema) -> StructType:
-    """The Spark schema of an Arrow schema, by `spark_type`."""
+def find_spark_schema(schema: pa.Schema) -> StructType:
+    """The Spark schema of an Arrow schema, by `find_spark_type`."""
     return from_arrow_schema(schema, prefer_timestamp_ntz=True)
 
 
-def row_hash(frame: DataFrame) -> Column:
+def hash_row(frame: DataFrame) -> Column:
     """xxhash64 of all columns. Their names don't matter, and nulls differ from absent values."""
     nulls = [F.col(f.name).isNull() for f in frame.schema.fields]
-    return F.xxhash64(*nulls, *[hashable(f) for f in frame.schema.fields])
+    return F.xxhash64(*nulls, *[make_hashable(f) for f in frame.schema.fields])
 
 
-def hashable(field: StructField, *, collated: bool = True) -> Column:
+def make_hashable(field: StructField, *, collated: bool = True) -> Column:
     """A column as Spark can hash it so that different values differ: maps and variants as JSON,
     lists and structs with their lengths and null flags.
 

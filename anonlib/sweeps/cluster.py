@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from anonlib.arrays import Floats, Ints
-from anonlib.measure.agreement import agreement
+from anonlib.measure.agreement import measure_agreement
 from anonlib.measure.features import Features, Sparse, fit
 from anonlib.sweeps.settings import Cluster
 from anonlib.sweeps.trial_release import TrialRelease
@@ -56,7 +56,7 @@ def compare_clusters(
     return {
         f"{prefix}{name}": score
         for prefix, other in pairs.items()
-        for name, score in agreement(_count_pairs(found, other, cluster))._asdict().items()
+        for name, score in measure_agreement(_count_pairs(found, other, cluster))._asdict().items()
     }
 
 

@@ -104,7 +104,7 @@ def parse_sweep(raw: Any, overrides: Sequence[str] = (), folder: Path | None = N
         for name, case in file.cases.items()
         if name in configs or not isinstance(case.config, str)  # else its file has problems
     ]
-    n = sum(n_points(case.grid()) for case in cases) * file.seeds
+    n = sum(count_points(case.grid()) for case in cases) * file.seeds
     if n > MAX_POINTS:
         raise ConfigError(
             [*problems, Problem("grid", f"{n:,} points with all seeds, at most {MAX_POINTS:,}")]
@@ -136,7 +136,7 @@ def _config_files(
     return files
 
 
-def grid_points(grid: Any, where: str, problems: list[Problem]) -> list[dict[str, Any]]:
+def expand_grid(grid: Any, where: str, problems: list[Problem]) -> list[dict[str, Any]]:
     """The combinations of values in a grid, or in several grids, one after the other.
 
     The last key varies fastest. An empty grid has one combination, which is empty. A combination
@@ -148,7 +148,7 @@ def grid_points(grid: Any, where: str, problems: list[Problem]) -> list[dict[str
         problems: Problems are added here.
     """
     if isinstance(grid, list):
-        each = [grid_points(g, f"{where}.{i}", problems) for i, g in enumerate(grid)]
+        each = [expand_grid(g, f"{where}.{i}", problems) for i, g in enumerate(grid)]
         found: dict[str, dict[str, Any]] = {}
         for point in (point for points in each for point in points):
             found.setdefault(write_canonical([*point.items()]), point)  # the order of keys matters
@@ -199,10 +199,10 @@ def _keys(value: Any) -> Iterator[str]:
             yield from _keys(part)
 
 
-def n_points(grid: Any) -> int:
-    """The number of combinations that `grid_points` gives, without making them."""
+def count_points(grid: Any) -> int:
+    """The number of combinations that `expand_grid` gives, without making them."""
     if isinstance(grid, list):
-        return sum(map(n_points, grid))
+        return sum(map(count_points, grid))
     each = grid.values() if isinstance(grid, dict) else ()
     return prod(len(values) for values in each if isinstance(values, list))
 
@@ -240,7 +240,7 @@ class _Expansion:
             put(tree, key, value, f"{where}.set.{key}", self.problems)
         found = []
         place = "grid" if self.case.grid is None else f"{where}.grid"
-        for parameters in grid_points(self.grid(), place, self.problems):
+        for parameters in expand_grid(self.grid(), place, self.problems):
             point = self._point(tree, parameters, home)
             found += [] if point is None else [point]
         return found

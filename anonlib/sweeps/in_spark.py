@@ -18,7 +18,7 @@ from pyspark.sql import types as T
 
 from anonlib.config.model import Config
 from anonlib.config.resolve import find_ordered_columns, resolve
-from anonlib.config.summary import installed_version
+from anonlib.config.summary import find_installed_version
 from anonlib.errors import AnonlibError, ConfigError, InputError, Problem
 from anonlib.progress import Progress
 from anonlib.run.scan import require_readable
@@ -27,16 +27,16 @@ from anonlib.source.resolved_source import open_source
 from anonlib.spark.expressions import require_plain
 from anonlib.spark.private_table import PrivateTable
 from anonlib.spark.storage import Storage
-from anonlib.spark.tasks import broadcast_value, count_cores, run_each, settle_tasks
+from anonlib.spark.tasks import count_cores, read_broadcast, run_each, settle_tasks
 from anonlib.spark.translation import find_conditions, translate, translate_errors
 from anonlib.sweeps.results import (
     ResultRow,
     SweepResult,
     as_csv,
-    markdown,
-    notes,
-    page,
-    parameters_text,
+    format_markdown,
+    format_parameters,
+    list_notes,
+    render_results,
     sort_figures,
 )
 from anonlib.sweeps.settings import Point, Sweep
@@ -139,7 +139,7 @@ def run_sweep(
     if missing:
         with progress.stage("sweep", spark), settle_tasks(spark):
             # Bytes, since Spark's broadcasts can't pickle Arrow's buffers.
-            broadcast = broadcast_value(spark, [_to_bytes(table) for table in tables])
+            broadcast = read_broadcast(spark, [_to_bytes(table) for table in tables])
             try:
                 for rows in _batches(spark, missing, broadcast, progress):
                     _append(table, rows)
@@ -147,7 +147,7 @@ def run_sweep(
             finally:
                 broadcast.destroy()
     ordered = tuple(sort_figures(result_of[item.key]) for item in items)
-    said = notes(sweep.points, sweep.file.figures, ordered)
+    said = list_notes(sweep.points, sweep.file.figures, ordered)
     result = SweepResult(
         ordered,
         len(items),
@@ -159,8 +159,8 @@ def run_sweep(
         sweep.bases,
     )
     store.write(f"{store.root}/results.csv", as_csv(result))
-    store.write(f"{store.root}/summary.md", markdown(result))
-    store.write(f"{store.root}/report.html", page(result))
+    store.write(f"{store.root}/summary.md", format_markdown(result))
+    store.write(f"{store.root}/report.html", render_results(result))
     return result
 
 
@@ -193,7 +193,7 @@ def _items(spark: SparkSession, sweep: Sweep) -> tuple[list[pa.Table], list[_Ite
             problems += [_in_case(point.case, problem) for problem in error.problems]
             continue
         key = sha256(
-            f"{installed_version('anonlib')} {point.case} {table.digest} {point.text}".encode()
+            f"{find_installed_version('anonlib')} {point.case} {table.digest} {point.text}".encode()
         )
         items.append(_Item(key.hexdigest(), point, *schemas[whole_table], places[view]))
     if problems:
@@ -382,10 +382,10 @@ def _results(table: PrivateTable) -> dict[str, ResultRow]:
 
 def _append(table: PrivateTable, rows: Sequence[ResultRow]) -> None:
     now = datetime.now(UTC)
-    known = [vars(row) | {"parameters": parameters_text(row.parameters)} for row in rows]
+    known = [vars(row) | {"parameters": format_parameters(row.parameters)} for row in rows]
     values = [
         tuple(
-            {**each, "version": installed_version("anonlib"), "at": now}[name]
+            {**each, "version": find_installed_version("anonlib"), "at": now}[name]
             for name in _SCHEMA.names
         )
         for each in known

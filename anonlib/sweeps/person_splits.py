@@ -8,13 +8,13 @@ import pyarrow as pa
 from anonlib.arrays import Ints
 from anonlib.errors import InputError
 from anonlib.table.row_numbers import number_classes
-from anonlib.worker.task import person_codes
+from anonlib.worker.task import code_persons
 
 
-def persons(table: pa.Table, unit: Iterable[str]) -> Ints:
+def number_persons(table: pa.Table, unit: Iterable[str]) -> Ints:
     """int64[n], from 0. The person of each row, by the columns of a unit. Without a unit, each row
     is a person."""
-    codes = person_codes([table.column(id).combine_chunks() for id in unit])
+    codes = code_persons([table.column(id).combine_chunks() for id in unit])
     return np.arange(table.num_rows) if codes is None else np.unique(codes, return_inverse=True)[1]
 
 
@@ -40,7 +40,7 @@ def split_persons(
         InputError: A person has several values of `by`, and could be in both parts.
     """
     n = table.num_rows
-    person = persons(table, unit)
+    person = number_persons(table, unit)
     random = np.random.default_rng([seed, *what.encode()])
     group = np.zeros(n, np.int64) if by is None else number_classes([table.column(by)])
     if by is not None and len(np.unique(np.stack([person, group]), axis=1).T) > len(set(person)):

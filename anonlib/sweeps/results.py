@@ -11,8 +11,8 @@ from statistics import mean, stdev
 from typing import TYPE_CHECKING, Any
 
 from anonlib import registry
-from anonlib.auditing.report import RISKS, value_risk
-from anonlib.config.excerpt import excerpt_config
+from anonlib.auditing.report import RISKS, rate_risk
+from anonlib.config.excerpt import shorten_config
 from anonlib.config.overrides import put
 from anonlib.config.reading import build_config, copy_tree
 from anonlib.config.yaml import shorten_key, split_key
@@ -80,7 +80,7 @@ class ResultRow:
         sizes = [*self.sizes.items()]
         if not sizes:
             return {"prosecutor_max": 1 / self.least_persons}
-        return value_risk(sizes, sum(n for _, n in sizes), sum(size * n for size, n in sizes))
+        return rate_risk(sizes, sum(n for _, n in sizes), sum(size * n for size, n in sizes))
 
     def flat(self) -> dict[str, Any]:
         """The result as one flat dict, for CSV and plots."""
@@ -165,7 +165,7 @@ def sort_figures(row: ResultRow) -> ResultRow:
     return replace(row, figures=dict(pairs))
 
 
-def notes(
+def list_notes(
     points: Iterable[Point], figures: Sequence[str], rows: Sequence[ResultRow]
 ) -> tuple[str, ...]:
     """Notes for readers of the figures.
@@ -216,7 +216,7 @@ def _flatters(point: Point) -> bool:
     return point.config.needs_target
 
 
-def summaries(result: SweepResult) -> list[Summary]:
+def summarize_cases(result: SweepResult) -> list[Summary]:
     """A summary per case, in the order of the results."""
     cases = dict.fromkeys(row.case for row in result.rows)
     return [_summary([r for r in result.rows if r.case == c], result.file) for c in cases]
@@ -335,10 +335,10 @@ def _short_names(keys: Sequence[str]) -> list[str]:
     return [name if last.count(name) == 1 else key for name, key in zip(last, keys, strict=True)]
 
 
-def markdown(result: SweepResult) -> str:
+def format_markdown(result: SweepResult) -> str:
     """The summaries as Markdown tables."""
     parts = []
-    for each in summaries(result):
+    for each in summarize_cases(result):
         lines = [each.heads, tuple("---" for _ in each.heads), *each.rows]
         table = "\n".join(f"| {' | '.join(map(_escape, line))} |" for line in lines)
         failed = f"\n\n{count_noun(each.n_failed, 'point')} failed." if each.n_failed else ""
@@ -346,7 +346,7 @@ def markdown(result: SweepResult) -> str:
     return "\n".join([*parts, *(f"{_escape(note)}\n" for note in result.notes)])
 
 
-def page(result: SweepResult) -> str:
+def render_results(result: SweepResult) -> str:
     """The report, as HTML."""
     from anonlib.pages import render_sweep  # this imports matplotlib
 
@@ -375,11 +375,11 @@ def _page_rows(result: SweepResult) -> Iterator[dict[str, Any]]:
     configs: dict[tuple[str, str], tuple[str, str]] = {}
     alike: dict[tuple[str, str], list[ResultRow]] = {}
     for row in result.rows:
-        alike.setdefault((row.case, parameters_text(row.parameters)), []).append(row)
+        alike.setdefault((row.case, format_parameters(row.parameters)), []).append(row)
     keys = dict.fromkeys(key for row in result.rows for key in row.parameters)
     names = {key: _name_values(result.rows, key) for key in keys}
     for row in result.rows:
-        key = row.case, parameters_text(row.parameters)
+        key = row.case, format_parameters(row.parameters)
         if key not in configs:
             unlike = dict(_list_unlike(row, alike[key], result))
             configs[key] = _config(row, result, unlike), _tell_part(unlike)
@@ -396,7 +396,7 @@ def _config(row: ResultRow, result: SweepResult, unlike: Mapping[str, str]) -> s
     unlike: As `_list_unlike` gives it.
     """
     tree = _tree(row, result)
-    return excerpt_config(tree, unlike) if tree else ""
+    return shorten_config(tree, unlike) if tree else ""
 
 
 def _tree(row: ResultRow, result: SweepResult) -> dict[str, Any]:
@@ -500,7 +500,7 @@ def as_csv(result: SweepResult) -> str:
     return out.getvalue()
 
 
-def parameters_text(parameters: Mapping[str, Any]) -> str:
+def format_parameters(parameters: Mapping[str, Any]) -> str:
     """The parameters of a point as stored: JSON, in the order of the grid."""
     return json.dumps(parameters, ensure_ascii=False)
 

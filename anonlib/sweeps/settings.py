@@ -197,7 +197,7 @@ class Sweep:
     bases: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, repr=False)
 
 
-def sweep_problems(sweep: Sweep, *properties: str | None) -> Iterator[Problem]:
+def find_sweep_problems(sweep: Sweep, *properties: str | None) -> Iterator[Problem]:
     """The problems that `check_minimum_k` finds in all points and their versions.
 
     Args:

@@ -15,17 +15,17 @@ from anonlib.errors import AnonlibError, InputError
 from anonlib.measure.examples import (
     Examples,
     LearnTarget,
-    baseline,
-    examples,
+    find_baseline,
     learn_model,
-    target_of,
+    read_target,
+    take_examples,
 )
-from anonlib.measure.features import Features, fit, predictors
+from anonlib.measure.features import Features, fit, list_predictors
 from anonlib.measure.learners import Learner
 from anonlib.measure.scores import Scores
 from anonlib.sweeps.cluster import compare_clusters
 from anonlib.sweeps.file import learn_target
-from anonlib.sweeps.person_splits import persons, split_persons
+from anonlib.sweeps.person_splits import number_persons, split_persons
 from anonlib.sweeps.settings import Learn, Point
 from anonlib.sweeps.trial_release import TrialRelease, try_release
 from anonlib.table.encoding import to_float
@@ -129,7 +129,7 @@ class _Trial:
             release = self._anonymize(self.table)
             return release, self._compare(release, self.table)
         target = self._target(learn)
-        columns = predictors(self.schema, [target.column.id], learn.among)
+        columns = list_predictors(self.schema, [target.column.id], learn.among)
         fit_features = partial(fit, columns, encoding=learn.encoding)
         test, train = self._split(learn, self.table, learn.holdout, "test")
         scoring = _Scoring(learn, target, self.point.seed, fit_features)
@@ -155,7 +155,7 @@ class _Trial:
         learn, config, schema = self.point.trial.learn, self.point.version, self.version
         if learn is None or learn.version is None or config is None or schema is None:
             return None
-        columns = predictors(schema, [target.column.id], learn.among)
+        columns = list_predictors(schema, [target.column.id], learn.among)
         release = try_release(self.table, schema, config, self._controller(self.table))
         return _Release(release, fit(columns, raw, encoding=learn.version.encoding))
 
@@ -181,7 +181,7 @@ class _Trial:
     def _target(self, learn: Learn) -> LearnTarget:
         name = learn_target(self.point.trial, self.point.config.attributes) or ""
         scale = self.point.config.attributes[name].scale
-        target = target_of(self.schema[name], scale, self.table)
+        target = read_target(self.schema[name], scale, self.table)
         if not learn.model.suits(target.n_classes):
             kind = f"{target.n_classes} classes" if target.n_classes else "numbers"
             raise InputError(f"learn.model: {learn.model.type} doesn't predict {kind}")
@@ -195,7 +195,7 @@ class _Trial:
         count = self.point.trial.controllers
         if count == 1:
             return None
-        person = persons(table, self.schema.unit)
+        person = number_persons(table, self.schema.unit)
         random = np.random.default_rng([self.point.seed, count])
         controller: Ints = random.permutation(int(person.max(initial=-1)) + 1)[person] % count
         return controller
@@ -205,7 +205,7 @@ class _Trial:
         figures, cluster = self._moments(release, table), self.point.trial.cluster
         if cluster is not None:
             targets = [column.id for column in self.schema.of(Role.TARGET)]
-            columns = predictors(self.schema, targets, cluster.among)
+            columns = list_predictors(self.schema, targets, cluster.among)
             figures |= compare_clusters(release, table, columns, cluster, self.point.seed)
         return figures
 
@@ -247,7 +247,7 @@ class _Release:
     def examples(self, rows: Ints, target: LearnTarget) -> Examples:
         """The examples of some rows, without suppressed rows. `rows`: places in the table."""
         chosen = self.table.released.take(pa.array(np.flatnonzero(np.isin(self.table.rows, rows))))
-        return examples(chosen, self.features, target, released=True)
+        return take_examples(chosen, self.features, target, released=True)
 
 
 @dataclass(frozen=True)
@@ -283,10 +283,10 @@ class _Scoring:
         self, release: TrialRelease, raw: pa.Table, test_rows: pa.Table
     ) -> dict[str, float | None]:
         features = self.fit_features(raw)
-        train = examples(release.released, features, self.target, released=True)
+        train = take_examples(release.released, features, self.target, released=True)
         if self.learn.train == "raw":
-            train = examples(raw, features, self.target, released=False)
-        return self._scores(train, examples(test_rows, features, self.target, released=False))
+            train = take_examples(raw, features, self.target, released=False)
+        return self._scores(train, take_examples(test_rows, features, self.target, released=False))
 
     def after(
         self,
@@ -324,14 +324,14 @@ class _Scoring:
     ) -> tuple[Examples, Examples]:
         """The examples of the training rows and of the test rows in the source."""
         train, test = (
-            examples(rows, features, self.target, released=False) for rows in (raw, test_rows)
+            take_examples(rows, features, self.target, released=False) for rows in (raw, test_rows)
         )
         return train, test
 
     def _of_raw(self, train: Examples, test: Examples) -> dict[str, float | None]:
         """The scores of the same kind of model that learns from source rows, and of guesses without
         a model."""
-        known = baseline(train, test, n_classes=self.target.n_classes)
+        known = find_baseline(train, test, n_classes=self.target.n_classes)
         scores = {f"baseline_{k}": v for k, v in _name_scores(known).items()}
         return {**{f"raw_{k}": v for k, v in self._scores(train, test).items()}, **scores}
 

@@ -16,9 +16,9 @@ from anonlib.local.engine import release_columns
 from anonlib.local.rows import Rows
 from anonlib.table.block import Block
 from anonlib.table.columns import CONTROLLER, HASH, TOKEN
-from anonlib.table.encoding import code_protected, codes_among, encode_block
+from anonlib.table.encoding import code_among, code_protected, encode_block
 from anonlib.table.schema import Role, Schema
-from anonlib.worker.task import person_codes
+from anonlib.worker.task import code_persons
 
 #: The column with the place of each row in the table.
 _ROW = "__anonlib_row"
@@ -121,7 +121,7 @@ def _to_block(table: pa.Table, schema: Schema, config: Config) -> Block:
     values = require_values(table, schema, config)
     columns = {id: table.column(id).combine_chunks() for id in (*schema.protected, *schema.unit)}
     codes = {
-        id: codes_among(columns[id], tokens, values[id].categories)
+        id: code_among(columns[id], tokens, values[id].categories)
         if id in values
         else code_protected(columns[id], tokens)
         for id in schema.protected
@@ -129,7 +129,7 @@ def _to_block(table: pa.Table, schema: Schema, config: Config) -> Block:
     models = with_ids(config.bound_models, schema)
     return replace(
         encode_block((), {}, codes, models, None, table.num_rows),
-        unit=person_codes([columns[id] for id in schema.unit]),
+        unit=code_persons([columns[id] for id in schema.unit]),
         references={id: each.reference for id, each in values.items()},
         joint=schema.joint,
     )
@@ -161,7 +161,7 @@ def _audit(
     spec = make_published_spec(config)
     spec = replace(spec, columns=tuple(names), pseudonyms=(), acknowledge_unique=True)
     if schema.unit:
-        token = person_codes([source.column(id).combine_chunks() for id in schema.unit])
+        token = code_persons([source.column(id).combine_chunks() for id in schema.unit])
         assert token is not None  # of no columns
         table = table.append_column(TOKEN, pa.array(token, mask=token == MISSING))
         spec = replace(spec, persons="token", token=TOKEN)

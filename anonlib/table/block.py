@@ -235,12 +235,12 @@ class Block:
             codes, weight = codes[rows], None if weight is None else weight[rows]
         of = {name: codes[:, self.protected.index(name)] for name in names}
         if self.unit is None:
-            counts = {name: sparse(cell_id, values, weight) for name, values in of.items()}
+            counts = {name: count_sparse(cell_id, values, weight) for name, values in of.items()}
             return CellCounts(n_rows, n_rows, counts, self.references)
         unit = self.unit if rows is None else self.unit[rows]
         there = unit != MISSING
         cell, person = cell_id[there], unit[there]
-        n_persons = np.bincount(sparse(cell, person).cell, minlength=n_cells)
+        n_persons = np.bincount(count_sparse(cell, person).cell, minlength=n_cells)
         counts = {
             name: count_persons(cell, person, values[there], n_cells) for name, values in of.items()
         }
@@ -255,7 +255,7 @@ class Block:
         return result
 
 
-def sparse(cell_id: Ints, codes: Codes, weight: Ints | None = None) -> SparseCounts:
+def count_sparse(cell_id: Ints, codes: Codes, weight: Ints | None = None) -> SparseCounts:
     """Counts of the (cell, code) pairs that occur, without MISSING codes. A row counts `weight`
     times."""
     present = codes != MISSING

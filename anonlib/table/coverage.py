@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from anonlib.arrays import Ints
 from anonlib.hierarchy import Hierarchy
-from anonlib.table.missing import missing_values
+from anonlib.table.missing import find_missing_values
 from anonlib.text import fold_text
 
 
@@ -35,7 +35,7 @@ class Coverage:
     lacking: tuple[str, ...]
 
 
-def coverage(
+def find_coverage(
     hierarchy: Hierarchy,
     values: pa.Array,
     counts: Ints,
@@ -56,7 +56,7 @@ def coverage(
     hierarchy = hierarchy.folded() if protected else hierarchy
     missing = tuple(missing_tokens or ())
     if not pa.types.is_string(values.type):
-        missing = tuple(missing_values(missing, values.type).cast(pa.string()).to_pylist())
+        missing = tuple(find_missing_values(missing, values.type).cast(pa.string()).to_pylist())
     tokens = {"", *map(fold_text, missing)}
     rows: dict[str, int] = {}
     n_missing = 0

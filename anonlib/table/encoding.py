@@ -14,9 +14,9 @@ from anonlib.errors import BlockError, ConfigError, InputError, Problem
 from anonlib.hierarchy import Hierarchy
 from anonlib.hierarchy.tree import Tree
 from anonlib.privacy import PrivacyModel, Reference
-from anonlib.privacy.shares import reference_of
+from anonlib.privacy.shares import make_reference
 from anonlib.table.block import Block, Ranks
-from anonlib.table.missing import missing_values
+from anonlib.table.missing import find_missing_values
 from anonlib.table.schema import Column, Scale, Schema
 from anonlib.text import fold_text
 
@@ -189,7 +189,7 @@ def to_float(values: pa.Array) -> Floats:
     return numbers
 
 
-def units_per_day(type: pa.DataType) -> int:
+def count_units_per_day(type: pa.DataType) -> int:
     """A day in the numbers of `to_float`, of a type of dates or timestamps."""
     return 1 if pa.types.is_date(type) else _MICROSECONDS
 
@@ -198,7 +198,7 @@ def tell_time(number: float, type: pa.DataType) -> str | None:
     """A number of `to_float` as a date, or as a time to the minute; None beyond the years 1 to
     9999."""
     try:
-        moment = datetime(1970, 1, 1) + timedelta(days=number / units_per_day(type))  # noqa: DTZ001
+        moment = datetime(1970, 1, 1) + timedelta(days=number / count_units_per_day(type))  # noqa: DTZ001
     except OverflowError:
         return None
     return moment.date().isoformat() if pa.types.is_date(type) else moment.isoformat(" ", "minutes")
@@ -217,7 +217,7 @@ def note_rounded(schema: Schema, encodings: Iterable[Encoding]) -> Iterator[str]
             )
 
 
-def moments(values: Floats, low: float, high: float) -> tuple[float, float]:
+def find_moments(values: Floats, low: float, high: float) -> tuple[float, float]:
     """Mean and standard deviation (population) of the present values of a sample in fixed order.
 
     `low` and `high` are the whole table's. The deviation is at least range / MAX_RANGE. It is 1 if
@@ -270,7 +270,7 @@ def fit_encoding(
     )
     if categories is not None:
         ends = 0.0, max(0.0, len(categories) - 1.0)
-    mean, sd = moments(numbers, *ends)
+    mean, sd = find_moments(numbers, *ends)
     return Encoding(
         column.id, column.scale, missing, mean, sd, *ends, categories, is_empty=is_empty
     )
@@ -456,11 +456,11 @@ def list_protected_values(
     if pa.types.is_string(found.type):
         found = pa.array([fold_text(value) for value in found.to_pylist()], pa.string())
     found = one_zero(found).take(pc.sort_indices(found))
-    places = codes_among(values, missing_tokens, found).astype(np.int64)
-    return Values(found, reference_of(places, len(found), person))
+    places = code_among(values, missing_tokens, found).astype(np.int64)
+    return Values(found, make_reference(places, len(found), person))
 
 
-def codes_among(values: pa.Array, missing_tokens: tuple[str, ...], categories: pa.Array) -> Codes:
+def code_among(values: pa.Array, missing_tokens: tuple[str, ...], categories: pa.Array) -> Codes:
     """int32[n]. The places of a protected column's values among the categories of `Values`; MISSING
     for null, NaN and tokens. Raises BlockError for a value without a place."""
     codes = code_protected(values, missing_tokens)
@@ -483,15 +483,15 @@ def code_protected(values: pa.Array, missing_tokens: tuple[str, ...]) -> Codes:
     """int32[n]. Codes of a protected column, local to the block; MISSING for null, NaN and tokens.
 
     Text is compared as people see it (`fold_text`), other types by value, and so are tokens
-    (`missing_values`). Blank text is missing. Raises InputError for a type that can't be protected
-    (`is_protectable`).
+    (`list_missing_values`). Blank text is missing. Raises InputError for a type that can't be
+    protected (`is_protectable`).
     """
     if not is_protectable(values.type):
         raise InputError(f"values of type {values.type} can't be protected")
     text = pa.types.is_string(values.type)
     if pa.types.is_floating(values.type):
         values = pc.if_else(pc.is_nan(values), None, one_zero(values))
-    if not text and len(tokens := missing_values(missing_tokens, values.type)):
+    if not text and len(tokens := find_missing_values(missing_tokens, values.type)):
         values = pc.if_else(pc.is_in(values, value_set=tokens), None, values)
     encoded = values.dictionary_encode()
     indices = encoded.indices.fill_null(MISSING).to_numpy(zero_copy_only=False)

@@ -3,7 +3,7 @@
 Spark hashes a row column by column. The hash so far is the seed for the next value, and a null
 leaves it as it is. Each value is hashed by XXH64, as 4 or 8 bytes, or as the bytes of a text. That
 would make [a, b] and [c] equal to [a] and [b, c]: so the length of a list is hashed before it, and
-whether a part is null before each part, as `anonlib.spark.values.hashable` does.
+whether a part is null before each part, as `anonlib.spark.values.make_hashable` does.
 """
 
 from collections.abc import Sequence
@@ -62,7 +62,7 @@ VIEWS = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary(
 
 
 def hash_rows(columns: Sequence[pa.Array], seed: int = SEED) -> Ints:
-    """The hash of each row, as `anonlib.spark.values.row_hash` gives it for the same columns.
+    """The hash of each row, as `anonlib.spark.values.hash_row` gives it for the same columns.
 
     It takes each column's null flag first, then each value. Cost: O(bytes).
 

@@ -25,7 +25,7 @@ _MOMENT = re.compile(
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def missing_values(tokens: tuple[str, ...], type: pa.DataType) -> pa.Array:
+def find_missing_values(tokens: tuple[str, ...], type: pa.DataType) -> pa.Array:
     """The values that tokens mean in a column of this type, which is not text.
 
     A token means at most one value:

@@ -180,7 +180,7 @@ def is_number(type: pa.DataType) -> bool:
     return any(holds(type) for holds in tests)
 
 
-def target_scale(type: pa.DataType, needs_classes: bool) -> Scale:
+def find_target_scale(type: pa.DataType, needs_classes: bool) -> Scale:
     """The scale of a target or insensitive column without one in the config. Numbers are
     continuous, unless classes are needed."""
     return Scale.CONTINUOUS if is_number(type) and not needs_classes else Scale.NOMINAL

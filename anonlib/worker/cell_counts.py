@@ -9,7 +9,7 @@ import pyarrow as pa
 from anonlib import registry
 from anonlib.arrays import Floats, Ints
 from anonlib.loss import ReleasedBlock
-from anonlib.loss.ncp import penalties
+from anonlib.loss.ncp import penalize
 from anonlib.measure.cell_sums import CellMeasure, OriginalCells, merge_costs, sum_by_cost
 from anonlib.table.encoding import Encoding
 from anonlib.table.schema import Schema
@@ -57,9 +57,9 @@ def read_counts(summary: Iterable[Iterable[tuple[str, list[float]]]]) -> CellSta
     )
 
 
-def cell_costs(released_block: ReleasedBlock) -> Ints:
+def find_cell_costs(released_block: ReleasedBlock) -> Ints:
     """int64[m]. The cost of each cell: its penalty, in steps of COST_STEP."""
-    return np.floor(penalties(released_block) / COST_STEP).astype(np.int64)
+    return np.floor(penalize(released_block) / COST_STEP).astype(np.int64)
 
 
 def count_cells(
@@ -81,7 +81,7 @@ def count_cells(
     """
     if not counters:
         return ()
-    cost = cell_costs(released_block) if costs else np.zeros(released_block.m, np.int64)
+    cost = find_cell_costs(released_block) if costs else np.zeros(released_block.m, np.int64)
     found = []
     for counter in counters:
         ids = [id for id in counter.ids if id in table.column_names]

@@ -36,7 +36,7 @@ def _ask_metrics(
     }
 
 
-def value_losses(task: Task, states: Sequence[Floats | None]) -> dict[str, float | None]:
+def rate_losses(task: Task, states: Sequence[Floats | None]) -> dict[str, float | None]:
     """The losses of merged states, by metric."""
     return _ask_metrics(task, states, lambda metric, state: _round(metric.value(state)))
 
@@ -47,7 +47,7 @@ def describe_losses(task: Task, states: Sequence[Floats | None]) -> tuple[str, .
     return tuple(text for text in texts.values() if text)
 
 
-def value_losses_by_column(
+def rate_losses_by_column(
     task: Task, states: Sequence[Floats | None], schema: Schema
 ) -> dict[str, dict[str, float]]:
     """By column name: the values of the metrics that have figures of numeric columns. Those that

@@ -27,7 +27,7 @@ class Marks:
 NO_MARKS = Marks()
 
 
-def marks_of(evaluate: EvaluateSection | None) -> Marks:
+def find_marks(evaluate: EvaluateSection | None) -> Marks:
     """What the measures of a config need, and the overview of its columns. Links have a fresh key,
     which is never written."""
     measures = () if evaluate is None else evaluate.measures

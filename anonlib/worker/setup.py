@@ -41,7 +41,7 @@ def make_task(config: Config, schema: Schema, table_fit: TableFit, output: pa.Sc
         config: The config.
         schema: The columns.
         table_fit: What is known of the whole table.
-        output: The released columns and the private ones beside them (`output_schema`).
+        output: The released columns and the private ones beside them (`make_output_schema`).
     """
     models = with_ids(config.bound_models, schema)
     steps = [s for s in config.partition.steps if isinstance(s, TaskPartitioner)]
@@ -71,7 +71,7 @@ def make_task(config: Config, schema: Schema, table_fit: TableFit, output: pa.Sc
     )
 
 
-def output_schema(schema: Schema, config: Config, marks: Marks) -> pa.Schema:
+def make_output_schema(schema: Schema, config: Config, marks: Marks) -> pa.Schema:
     """The staged columns: the released ones by id; then, if needed, the person's token, the
     controller, the cost of the cell, and what links a row to its person or holds it out.
 

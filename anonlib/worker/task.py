@@ -14,7 +14,7 @@ from anonlib.errors import InfeasibleError, run_sanitized
 from anonlib.kernels import Kernel
 from anonlib.loss import ReleasedBlock
 from anonlib.partition.bisection import bisect
-from anonlib.partition.chain import parts
+from anonlib.partition.chain import cut_parts
 from anonlib.privacy import PrivacyModel, build_models
 from anonlib.recode import EXTENTS, Cells, Domain, Recoder
 from anonlib.table.block import Block, ClassMoments, Context, part
@@ -34,15 +34,15 @@ from anonlib.table.columns import (
 from anonlib.table.encoding import (
     Encoding,
     Values,
+    code_among,
     code_protected,
-    codes_among,
     encode_block,
     encode_rows,
     mix,
     one_zero,
 )
 from anonlib.table.row_numbers import number_tuples
-from anonlib.worker.cell_counts import CellCounter, CellStates, cell_costs, count_cells
+from anonlib.worker.cell_counts import CellCounter, CellStates, count_cells, find_cell_costs
 from anonlib.worker.contracts import find_cells, recode_column, update_metric
 from anonlib.worker.least_extents import find_least_extents
 from anonlib.worker.unions import merge_failing_unions
@@ -190,7 +190,7 @@ def _anonymize(table: pa.Table, task: Task) -> tuple[pa.Table, Totals]:
     released = complete_rows(table, spread_cells(of_cells, cells), task)
     costs = COST in task.output.names
     if costs:
-        released[COST] = pa.array(cell_costs(seen)[seen.id], pa.int32())
+        released[COST] = pa.array(find_cell_costs(seen)[seen.id], pa.int32())
     totals = replace(
         total_rows(table),
         block=int(blocks[0]),
@@ -278,7 +278,7 @@ def _cells(blocks: Sequence[Block], start: Ints, task: Task) -> Cells:
     for first, one in zip(start.tolist(), blocks, strict=True):
         for outer in bisect(one, task.max_rows):
             fitting = _some(one, outer)
-            for inner in parts(fitting, steps, task.seed):
+            for inner in cut_parts(fitting, steps, task.seed):
                 found, m = find_cells(kernel, _some(fitting, inner))
                 cell_id[first + outer[inner]] = found + n_cells
                 n_cells += m
@@ -302,7 +302,7 @@ def to_block(table: pa.Table, task: Task) -> tuple[Block, pa.Table]:
     block = encode_block(task.encodings, columns, protected, models, task.target, n)
     block = replace(
         block,
-        unit=person_codes([columns[id] for id in task.unit]),
+        unit=code_persons([columns[id] for id in task.unit]),
         moments=task.moments,
         context=Context(*encode_rows(task.context, columns, n)) if task.context else None,
         references={id: values.reference for id, values in task.values.items()},
@@ -328,11 +328,11 @@ def _models_by_controller(controller: Ints, task: Task) -> dict[int, tuple[Priva
 
 def _code_protected(values: pa.Array, task: Task, id: str) -> Codes:
     if id in task.values:
-        return codes_among(values, task.missing_tokens, task.values[id].categories)
+        return code_among(values, task.missing_tokens, task.values[id].categories)
     return code_protected(values, task.missing_tokens)
 
 
-def person_codes(columns: list[pa.Array]) -> Codes | None:
+def code_persons(columns: list[pa.Array]) -> Codes | None:
     """int32[n]. The person of each row, by the unit's columns; MISSING if one of them is null. None
     without columns."""
     if not columns:

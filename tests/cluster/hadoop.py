@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from xml.sax.saxutils import escape
 
-from anonlib.spark.jars import Jar, ensure, jar_dir
+from anonlib.spark.jars import Jar, ensure, find_jar_folder
 from tests.cluster.standalone import SPARK_HOME, Packed, Submitted, environment, free_port, wait_for
 from tests.quick import INTERPRETED, JAVA
 
@@ -113,7 +113,7 @@ class Hadoop:
         return process
 
     def _command(self, name: str, *arguments: str) -> list[str]:
-        folder = jar_dir() / "hadoop"
+        folder = find_jar_folder() / "hadoop"
         ensure({folder / jar.name: jar for jar in JARS})
         jars = [folder / jar.name for jar in JARS]
         jars += [path for each in OF_SPARK for path in sorted((SPARK_HOME / "jars").glob(each))]

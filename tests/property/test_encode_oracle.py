@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 
 from anonlib import registry
-from anonlib.encode import EncoderDomain, categories_of, encode, published_hierarchies
-from anonlib.encode._published import from_parents
+from anonlib.encode import EncoderDomain, encode, read_categories, read_published_hierarchies
+from anonlib.encode._published import read_parents
 from anonlib.encode.fill_parent import FillParent
 from anonlib.encode.midpoint import Midpoint
 from anonlib.encode.multi_hot import MultiHot
@@ -265,7 +265,7 @@ def test_pandas_gives_the_same() -> None:
 
 def test_another_table_has_the_same_features() -> None:
     columns = {"sets": "multi_hot", "job": "one_hot"}
-    known = categories_of(TABLE, columns)
+    known = read_categories(TABLE, columns)
     assert known == {"sets": ("a", "b", "c"), "job": ("x", "y")}
     part = encode(TABLE.slice(1, 1), columns, categories=known)
     whole = encode(TABLE, columns)
@@ -281,11 +281,11 @@ def test_no_rows_and_no_columns() -> None:
 
 def test_hierarchies_of_a_manifest() -> None:
     part = {"names": list(TREE.names), "parents": TREE.tree.parent.tolist()}
-    found = published_hierarchies(json.dumps({"hierarchies": {"race": part}}))["race"]
+    found = read_published_hierarchies(json.dumps({"hierarchies": {"race": part}}))["race"]
     assert found.names == TREE.names
     for field in ("parent", "low", "high", "loss"):
         assert (getattr(found.tree, field) == getattr(TREE.tree, field)).all()
-    assert published_hierarchies("{}") == {}
+    assert read_published_hierarchies("{}") == {}
 
 
 @pytest.mark.parametrize(
@@ -304,7 +304,7 @@ def test_hierarchies_of_a_manifest() -> None:
 )
 def test_what_is_no_tree_is_refused(names: list[str], parents: list[int]) -> None:
     with pytest.raises(InputError, match="a hierarchy of nodes"):
-        from_parents(names, parents)
+        read_parents(names, parents)
 
 
 def refused(column: Any, spec: Any, **more: Any) -> str:

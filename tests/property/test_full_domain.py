@@ -17,7 +17,7 @@ from anonlib.kernels.full_domain.search import OUT, HeightLattice, LatticeSearch
 from anonlib.privacy.alpha_k import AlphaK
 from anonlib.privacy.k_anonymity import KAnonymity
 from anonlib.privacy.l_diversity import LDiversity
-from anonlib.privacy.shares import reference_of
+from anonlib.privacy.shares import make_reference
 from anonlib.privacy.t_closeness import TCloseness
 from anonlib.table.block import Block
 from tests.oracles_full_domain import at_node, classes_of, full_domain_plain, generalizable
@@ -82,7 +82,7 @@ def _protected(block: Block, codes: Any, models: Any) -> Block:
     names = ("disease", "income")[: codes.shape[1]]
     weight = np.ones(block.n, np.int64) if block.weight is None else block.weight
     references = {
-        name: reference_of(np.repeat(codes[:, j], weight), 3) for j, name in enumerate(names)
+        name: make_reference(np.repeat(codes[:, j], weight), 3) for j, name in enumerate(names)
     }
     codes = codes.astype(np.int32)
     return replace(block, sensitive=codes, protected=names, models=models, references=references)

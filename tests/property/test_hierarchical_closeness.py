@@ -15,7 +15,7 @@ from anonlib.auditing.models.t_closeness import make_edges
 from anonlib.hierarchy import Hierarchy, read_hierarchy
 from anonlib.privacy import CellCounts, Reference
 from anonlib.privacy.t_closeness import TCloseness
-from anonlib.table.block import sparse
+from anonlib.table.block import count_sparse
 
 #: The groups of each value from the root down: branches end at different heights, have one child,
 #: or go on from a group that others end below.
@@ -71,7 +71,7 @@ def test_least_work(tmp_path: Path, paths: list[list[int]], data: Any) -> None:
     places = hierarchy.places(pa.array([f"v{i}" for i in range(n)]))
     reference = Reference(np.array(whole), n_missing, hierarchy.levels(places))
     size = np.array([len(cell)])
-    counts = sparse(np.zeros(len(cell), np.int64), np.array(cell, np.int32))
+    counts = count_sparse(np.zeros(len(cell), np.int64), np.array(cell, np.int32))
     cells = CellCounts(size, size, {"s": counts}, {"s": reference})
     model = TCloseness(t=0.5, distance="hierarchical", attribute="s")
     p = np.array([cell.count(v) for v in [*range(n), -1]]) / len(cell)
@@ -112,7 +112,7 @@ colitis;colon;digestive;*
         whole = np.zeros(4, np.int64)
         whole[other] = 1
         reference = Reference(whole, 0, levels)
-        counts = sparse(np.zeros(1, np.int64), np.array([one], np.int32))
+        counts = count_sparse(np.zeros(1, np.int64), np.array([one], np.int32))
         size = np.ones(1, np.int64)
         cells = CellCounts(size, size, {"s": counts}, {"s": reference})
         model = TCloseness(t=0.5, distance="hierarchical", attribute="s")
@@ -129,7 +129,7 @@ def test_audit_needs_every_value(tmp_path: Path) -> None:
 
 def test_a_reference_without_hierarchy_is_our_bug() -> None:
     size = np.ones(1, np.int64)
-    counts = sparse(np.zeros(1, np.int64), np.zeros(1, np.int32))
+    counts = count_sparse(np.zeros(1, np.int64), np.zeros(1, np.int32))
     cells = CellCounts(size, size, {"s": counts}, {"s": Reference(size, 0)})
     with pytest.raises(ValueError, match="the reference of s has no hierarchy"):
         TCloseness(t=0.5, distance="hierarchical", attribute="s").holds(cells)

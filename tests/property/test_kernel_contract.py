@@ -14,7 +14,7 @@ from anonlib.privacy.beta_likeness import BetaLikeness
 from anonlib.privacy.delta_disclosure import DeltaDisclosure
 from anonlib.privacy.l_diversity import LDiversity
 from anonlib.privacy.p_sensitive import PSensitive
-from anonlib.privacy.shares import reference_of
+from anonlib.privacy.shares import make_reference
 from anonlib.privacy.t_closeness import TCloseness
 from anonlib.registry import plugins
 from anonlib.table.block import Block
@@ -174,7 +174,7 @@ def test_every_model_holds(kernel: Any, model: PrivacyModel, n_persons: int | No
     codes[swapped] = random.permutation(codes[swapped])
     unit = None if n_persons is None else random.integers(-1, n_persons, 240).astype(np.int32)
     block = make_block(x, k=3, sensitive=codes, unit=unit)
-    reference = reference_of(codes, 4, unit)
+    reference = make_reference(codes, 4, unit)
     models = (block.models[0], model)
     block = suited(kernel, replace(block, models=models, references={"disease": reference}))
     plain = replace(block, models=models[:1])

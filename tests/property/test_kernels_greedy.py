@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from anonlib.hierarchy.tree import Tree
 from anonlib.kernels.greedy import Greedy
 from anonlib.privacy import PrivacyModel
-from anonlib.privacy.shares import reference_of
+from anonlib.privacy.shares import make_reference
 from anonlib.privacy.t_closeness import TCloseness
 from anonlib.table.block import Block, part
 from tests.oracles import numbered
@@ -41,7 +41,7 @@ def greedy_blocks(draw: st.DrawFn) -> Block:
         codes = block.sensitive[:, 0].astype(np.int64)
         weight = np.ones(block.n, np.int64) if block.weight is None else block.weight
         person = None if block.unit is None else np.repeat(block.unit, weight)
-        reference = reference_of(np.repeat(codes, weight), int(codes.max()) + 1, person)
+        reference = make_reference(np.repeat(codes, weight), int(codes.max()) + 1, person)
         close: PrivacyModel = TCloseness(t=draw(st.sampled_from([0.1, 0.3])), attribute="disease")
         references = {"disease": reference}
         block = replace(block, models=(*block.models, close), references=references)

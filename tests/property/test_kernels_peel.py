@@ -19,7 +19,7 @@ from anonlib.privacy import PrivacyModel
 from anonlib.privacy.alpha_k import AlphaK
 from anonlib.privacy.k_anonymity import KAnonymity
 from anonlib.privacy.l_diversity import LDiversity
-from anonlib.privacy.shares import reference_of
+from anonlib.privacy.shares import make_reference
 from anonlib.privacy.t_closeness import TCloseness
 from anonlib.table.block import Block
 from tests import oracles_peel as oracle
@@ -80,7 +80,7 @@ def tables(draw: st.DrawFn, *, models: bool = True) -> Block:
         models=(KAnonymity(k=draw(st.integers(2, 5))), *chosen),
         protected=("disease",) if chosen else (),
         trees=tuple(ragged(random, int(size)) for size in sizes),
-        references={"disease": reference_of(disease, 4)} if chosen else {},
+        references={"disease": make_reference(disease, 4)} if chosen else {},
     )
     assume(block.holds(np.zeros(n, np.int64), 1)[0])
     return block

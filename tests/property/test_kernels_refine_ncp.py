@@ -21,8 +21,8 @@ from anonlib.kernels.refine.state import next_steps
 from anonlib.kernels.refine.step_list import make_steps
 from anonlib.local.cell_grouping import cells
 from anonlib.loss import ReleasedBlock
-from anonlib.loss.ncp import Ncp, penalties
-from anonlib.privacy.shares import reference_of
+from anonlib.loss.ncp import Ncp, penalize
+from anonlib.privacy.shares import make_reference
 from anonlib.privacy.t_closeness import TCloseness
 from anonlib.table.block import Block
 from tests.oracles import holds
@@ -59,7 +59,7 @@ def test_what_is_lowered_is_what_is_measured(block: Block) -> None:
     ids = np.arange(block.n) % (block.n // block.min_rows)
     state = make_state(block, ids, "ncp")
     varying = int((block.widths > 0).sum() + (block.n_categories > 1).sum())
-    seen = penalties(ReleasedBlock(block, ids, len(state.loss))) * varying
+    seen = penalize(ReleasedBlock(block, ids, len(state.loss))) * varying
     assert state.loss / state.rows == pytest.approx(seen, rel=1e-12, abs=1e-12)
     assert state.loss.sum() == pytest.approx(penalty_loss(block, cells_of(ids)), abs=1e-9)
     for cell in cells_of(ids):
@@ -137,7 +137,7 @@ def test_models_that_look_at_more_than_rows(model: str, effort: int) -> None:
     block = replace(block, trees=(halves(8), None, halves(8)))
     if model == "t":
         close = TCloseness(t=0.4, attribute="disease")
-        reference = {"disease": reference_of(block.sensitive[:, 0], 4, None)}
+        reference = {"disease": make_reference(block.sensitive[:, 0], 4, None)}
         block = replace(block, models=(block.models[0], close), references=reference)
     before = Mdav().cells(block)
     ids = Refine(start="mdav", loss="ncp", effort=effort).cells(block)

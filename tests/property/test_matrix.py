@@ -18,7 +18,7 @@ from anonlib.privacy.delta_disclosure import DeltaDisclosure
 from anonlib.privacy.k_anonymity import KAnonymity
 from anonlib.privacy.l_diversity import LDiversity
 from anonlib.privacy.p_sensitive import PSensitive
-from anonlib.privacy.shares import reference_of
+from anonlib.privacy.shares import make_reference
 from anonlib.privacy.t_closeness import TCloseness
 from anonlib.table.block import Block, part
 from anonlib.table.encoding import mix
@@ -59,7 +59,7 @@ def table(seed: int = 0) -> Block:
         protected=("disease",),
         target=target,
         n_classes=2,
-        references={"disease": reference_of(disease[:, 0], 4)},
+        references={"disease": make_reference(disease[:, 0], 4)},
     )
 
 

@@ -23,7 +23,7 @@ from anonlib.loss.cell_size import CellSize
 from anonlib.loss.classification import Classification
 from anonlib.loss.discernibility import Discernibility
 from anonlib.loss.entropy import MOST_NODES, Entropy
-from anonlib.loss.ncp import Ncp, penalties
+from anonlib.loss.ncp import Ncp, penalize
 from anonlib.loss.nllm import Nllm
 from anonlib.loss.precision import Precision
 from anonlib.privacy.k_anonymity import KAnonymity
@@ -246,7 +246,7 @@ def test_suppressed_rows_have_lost_all() -> None:
     assert value(Precision(), found) == 1 / 2
     assert value(Discernibility(), found) == 4 + 2 * 4
     assert value(CellSize(), found) == 2
-    assert penalties(found).tolist() == [0]
+    assert penalize(found).tolist() == [0]
 
 
 def test_values_without_a_hierarchy() -> None:

@@ -13,7 +13,7 @@ from anonlib.partition import Sample
 from anonlib.partition.bisection import bisect
 from anonlib.partition.cuts import Cuts, Singles, no_cuts, score_rows, with_one, with_threshold
 from anonlib.partition.leaf_plan import LeafPlan, plan_leaves
-from anonlib.partition.repair import BlockCounts, Demands, merge_small, one_demand
+from anonlib.partition.repair import BlockCounts, Demands, make_one_demand, merge_small
 from anonlib.partition.single import Single
 from anonlib.privacy import PrivacyModel
 from anonlib.privacy.k_anonymity import KAnonymity
@@ -172,7 +172,7 @@ def test_merge_small(data: Any, k: int, l: int, shared: bool, n_roots: int) -> N
     models = (KAnonymity(k=k), LDiversity(l=l, attribute="s"))
     counts = leaf_counts(leaves, shared)
     root = cuts.root_of_leaf
-    block = merge_small(cuts, root, counts, centers, one_demand(models, cuts.n_leaves))
+    block = merge_small(cuts, root, counts, centers, make_one_demand(models, cuts.n_leaves))
     assert len(block) == cuts.n_leaves
     assert sorted(set(block.tolist())) == list(range(block.max() + 1))
     holding = recount(leaves, block, k, l, shared)
@@ -201,7 +201,7 @@ def test_small_leaves_join_their_sibling_first() -> None:
     n_rows = np.array([1, 9, 9, 9])
     counts = BlockCounts(n_rows, n_rows, {}, False)
     centers = np.array([[0.0], [-9.0], [0.1], [9.0]])
-    demands = one_demand((KAnonymity(k=5),), 4)
+    demands = make_one_demand((KAnonymity(k=5),), 4)
     merged = merge_small(four_leaves(), np.zeros(4, np.int64), counts, centers, demands)
     assert merged.tolist() == [0, 0, 1, 2]
 
@@ -211,7 +211,7 @@ def test_a_leaf_beyond_the_cuts_joins_the_nearest_of_its_tree() -> None:
     n_rows = np.array([9, 9, 9, 9, 1, 1])
     counts = BlockCounts(n_rows, n_rows, {}, False)
     centers = np.array([[0.0], [1.0], [2.0], [9.0], [2.1], [2.0]])
-    demands = one_demand((KAnonymity(k=5),), 6)
+    demands = make_one_demand((KAnonymity(k=5),), 6)
     root = np.array([0, 0, 0, 0, 0, -1])
     merged = merge_small(four_leaves(), root, counts, centers, demands)
     assert merged.tolist() == [0, 1, 2, 3, 2, -1]

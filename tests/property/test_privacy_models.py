@@ -20,7 +20,7 @@ from anonlib.privacy.k_anonymity import KAnonymity
 from anonlib.privacy.l_diversity import LDiversity
 from anonlib.privacy.p_sensitive import PSensitive
 from anonlib.privacy.t_closeness import TCloseness
-from anonlib.table.block import sparse
+from anonlib.table.block import count_sparse
 
 QUICK = settings(max_examples=100)
 #: A cell's rows as (person, value of the column "s"), either -1 where missing.
@@ -64,9 +64,9 @@ def counts(*cells: list[tuple[int, int]]) -> CellCounts:
     """What models see of cells of these rows."""
     rows = np.array([(i, *row) for i, cell in enumerate(cells) for row in cell])
     cell, person, value = rows[:, 0], rows[:, 1].astype(np.int32), rows[:, 2].astype(np.int32)
-    persons = np.bincount(sparse(cell, person).cell, minlength=len(cells))
+    persons = np.bincount(count_sparse(cell, person).cell, minlength=len(cells))
     n_rows = np.bincount(cell, minlength=len(cells))
-    return CellCounts(n_rows, persons, {"s": sparse(cell, value)}, {"s": WHOLE})
+    return CellCounts(n_rows, persons, {"s": count_sparse(cell, value)}, {"s": WHOLE})
 
 
 def test_every_model_is_tested_here() -> None:
@@ -253,7 +253,9 @@ def test_published_examples() -> None:
     whole = Reference(np.ones(9, np.int64), 0)
     cell = np.repeat([0, 1], 3)
     value = np.array([0, 1, 2, 3, 5, 8], np.int32)
-    found = CellCounts(np.array([3, 3]), np.array([3, 3]), {"s": sparse(cell, value)}, {"s": whole})
+    found = CellCounts(
+        np.array([3, 3]), np.array([3, 3]), {"s": count_sparse(cell, value)}, {"s": whole}
+    )
     distances = TCloseness(t=0.5, distance="ordered", attribute="s").distances(found)
     assert distances.round(3).tolist() == [0.375, 0.167]
 
@@ -432,7 +434,7 @@ def test_a_model_of_ones_own_implies_itself_alone() -> None:
 )
 def test_bounds_that_are_met(model: PrivacyModel, held: bool) -> None:
     """At most, or below: as the models say. The cell has 1/2 and 1/2, the table 1/4 and 3/4."""
-    counted = sparse(np.zeros(4, np.int64), np.array([0, 0, 1, 1], np.int32))
+    counted = count_sparse(np.zeros(4, np.int64), np.array([0, 0, 1, 1], np.int32))
     n, whole = np.array([4]), Reference(np.array([1, 3]), 0)
     cell = CellCounts(n, n, {"s": counted}, {"s": whole})
     assert model.holds(cell).tolist() == [held]
@@ -440,7 +442,7 @@ def test_bounds_that_are_met(model: PrivacyModel, held: bool) -> None:
 
 def test_what_is_more_than_entropy_is_no_rounding() -> None:
     """Three values, of which one is rare, are no three by entropy."""
-    counted = sparse(np.zeros(5, np.int64), np.array([0, 0, 1, 1, 2], np.int32))
+    counted = count_sparse(np.zeros(5, np.int64), np.array([0, 0, 1, 1, 2], np.int32))
     cell = CellCounts(np.array([5]), np.array([5]), {"s": counted})
     assert LDiversity(l=3, attribute="s").holds(cell).tolist() == [True]
     assert LDiversity(l=3, kind="entropy", attribute="s").holds(cell).tolist() == [False]

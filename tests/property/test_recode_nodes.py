@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anonlib.encode._published import from_parents
+from anonlib.encode._published import read_parents
 from anonlib.errors import BlockError, InputError
 from anonlib.recode import Cells, Domain
 from anonlib.recode.lca import Lca
@@ -143,7 +143,7 @@ def test_proportions_need_a_hierarchy() -> None:
 
 def test_columns_of_numbers_are_leaves_by_their_text() -> None:
     cells = Cells(np.array([0, 0, 1, 1]), 2)
-    tree = from_parents(["1", "3", "20", "low", "*"], [3, 3, 4, 4, 4])
+    tree = read_parents(["1", "3", "20", "low", "*"], [3, 3, 4, 4, 4])
     for column in (pa.array([1, 3, 20, 20]), pa.array([1, 3, 20, 20], pa.int8())):
         found = Lca().recode(column, cells, Domain(None, tree))
         assert found.to_pylist() == ["low", "20"]

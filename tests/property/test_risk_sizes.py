@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anonlib.arrays import mean_ratio
+from anonlib.arrays import average_ratio
 from anonlib.auditing.arrow_values import combine, number_keys
 from anonlib.evaluation.memory_classes import count_released_sizes
 from anonlib.measure.case import Sizes
@@ -69,7 +69,7 @@ def test_shares_are_divided_once(classes: list[int], percent: int) -> None:
 def test_a_mean_of_ratios_is_rounded_once(pairs: list[tuple[int, int]]) -> None:
     above, below = np.array(pairs, np.int64).T
     exact = sum(Fraction(a, b) for a, b in pairs) / len(pairs)
-    assert mean_ratio(above, below, len(pairs)) == float(exact)
+    assert average_ratio(above, below, len(pairs)) == float(exact)
 
 
 def test_twelve_of_eighty_are_fifteen_percent() -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import anonlib
 from anonlib.errors import InfeasibleError
-from anonlib.local import _encoding
+from anonlib.local.cell_grouping import _encoding
 from anonlib.privacy import PrivacyModel
 from anonlib.privacy.l_diversity import LDiversity
 from anonlib.privacy.t_closeness import TCloseness

@@ -14,7 +14,7 @@ from anonlib.errors import InfeasibleError
 from anonlib.partition import chain as _chain
 from anonlib.partition.target_clusters import TargetClusters
 from anonlib.privacy.k_anonymity import KAnonymity
-from anonlib.privacy.shares import reference_of
+from anonlib.privacy.shares import make_reference
 from anonlib.table.block import Block, Context, part
 from anonlib.table.encoding import mix
 from tests.oracles import holds, merge_plain
@@ -85,7 +85,7 @@ def test_every_model(name: str, step: TargetClusters, data: Any, unit: bool, see
         models=models,
         protected=("s",),
         sensitive=codes.astype(np.int32)[:, None],
-        references={"s": replace(reference_of(codes, 6), levels=np.array(LEVELS))},
+        references={"s": replace(make_reference(codes, 6), levels=np.array(LEVELS))},
     )
     assume(holds(block, range(n)))
     check(step, block)

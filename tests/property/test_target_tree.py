@@ -13,7 +13,7 @@ from anonlib.partition import Among, Below, CutTree
 from anonlib.partition.target_tree import TargetTree
 from anonlib.partition.target_tree.search import MOST_GROUPS, group_categories, p_value, subsets
 from anonlib.privacy.k_anonymity import KAnonymity
-from anonlib.privacy.shares import reference_of
+from anonlib.privacy.shares import make_reference
 from anonlib.table.block import Block
 from tests.oracles_tree import best_gain, gain, grown, nodes
 from tests.property.test_privacy_models import LEVELS, MODELS
@@ -114,7 +114,7 @@ def test_leaves_hold_every_model(evidence: Any, name: str, data: Any) -> None:
         sensitive=values[:, None],
         protected=("s",),
         references={
-            "s": replace(reference_of(values.astype(np.int64), 6), levels=np.array(LEVELS))
+            "s": replace(make_reference(values.astype(np.int64), 6), levels=np.array(LEVELS))
         },
         unit=persons if data.draw(st.booleans()) else None,
         models=(*block.models, data.draw(MODELS[name])),

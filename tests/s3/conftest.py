@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from pyspark.sql import SparkSession
 
-from anonlib.spark.jars import jar_dir
+from anonlib.spark.jars import find_jar_folder
 from anonlib.spark.storage import Storage
 from tests.s3.servers import BUCKET, KEY, SECRET, Server, moto, seaweed
 from tests.s3.store import Store, before, spark_settings
@@ -29,7 +29,7 @@ def s3(server: Server) -> Iterator[Store]:
 @pytest.fixture
 def storage(spark: SparkSession, s3: Store) -> Storage:
     """The store as a session sees it. File systems are made anew: Hadoop keeps them by bucket."""
-    if not (jar_dir() / "s3").is_dir():
+    if not (find_jar_folder() / "s3").is_dir():
         skip_or_fail("no jars of S3: `scripts/test --s3` fetches them")
     keys = {"fs.s3a.access.key": KEY, "fs.s3a.secret.key": SECRET}
     for key, value in {

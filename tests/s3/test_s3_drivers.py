@@ -11,7 +11,7 @@ import yaml
 
 from anonlib.config.reading import parse
 from anonlib.pipeline import audit_delta
-from anonlib.run.run_table import past_runs
+from anonlib.run.run_table import list_past_runs
 from anonlib.spark.storage import Storage
 from tests.s3.servers import BUCKET, ON_A_REAL_STORE
 from tests.s3.store import Store
@@ -47,7 +47,7 @@ def both(
 
 
 def outcomes() -> list[tuple[str, str]]:
-    rows = past_runs(f"s3a://{BUCKET}/{RUNS}")
+    rows = list_past_runs(f"s3a://{BUCKET}/{RUNS}")
     return sorted((row["run_id"], row["outcome"]) for row in rows)
 
 

@@ -12,7 +12,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
-from anonlib.spark.jars import jar_dir
+from anonlib.spark.jars import find_jar_folder
 from tests.s3.servers import BUCKET, KEY, ON_A_REAL_STORE, SECRET
 from tests.s3.store import Store, spark_settings
 from tests.spark.support import (
@@ -65,7 +65,7 @@ def run(
 ) -> tuple[list[int], str, str]:
     """Runs steps in a process that has the store's keys in its environment, and keeps an event
     log. After the steps of these numbers the store is started again."""
-    if not (jar_dir() / "s3").is_dir():
+    if not (find_jar_folder() / "s3").is_dir():
         skip_or_fail("no jars of S3: `scripts/test --s3` fetches them")
     conf, home = folder / "conf", folder / "process"
     conf.mkdir()

@@ -29,7 +29,9 @@ def drawings() -> None:
 def _without_drawings(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Drawings are most of what a small release costs in Python, and have unit tests."""
     if "drawings" not in request.fixturenames:
-        monkeypatch.setattr("anonlib.pages.charts.drawing", lambda *given: Markup("<svg></svg>"))
+        monkeypatch.setattr(
+            "anonlib.pages.charts.open_drawing", lambda *given: Markup("<svg></svg>")
+        )
 
 
 @pytest.fixture

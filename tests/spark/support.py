@@ -163,7 +163,7 @@ class Shell:
     def __call__(self, *argv: str, hooks: Mapping[str, Callable[[], None]] | None = None) -> Said:
         self.capsys.readouterr()
         with self.patch.context() as patch:
-            patch.setattr(cli, "progress_of", lambda args: Hooked(hooks or {}))
+            patch.setattr(cli, "open_progress", lambda args: Hooked(hooks or {}))
             code = cli.main(argv)
         return Said(code, *self.capsys.readouterr())
 

@@ -37,7 +37,7 @@ from anonlib.privacy.k_anonymity import KAnonymity
 from anonlib.privacy.l_diversity import LDiversity
 from anonlib.privacy.p_sensitive import PSensitive
 from anonlib.privacy.t_closeness import TCloseness
-from anonlib.table.block import sparse
+from anonlib.table.block import count_sparse
 from anonlib.text import fold_text
 from tests.support import audit_spec, data_dir
 
@@ -229,7 +229,7 @@ def constraint(table: Table, model: PrivacyModel) -> float:
     cell = table.frame.groupby(table.quasi).ngroup().to_numpy()
     levels = table.hierarchy.levels(table.hierarchy.places(pa.array(names)))
     reference = Reference(np.bincount(codes), 0, levels)
-    counts = sparse(cell, codes.astype(np.int32))
+    counts = count_sparse(cell, codes.astype(np.int32))
     size = np.bincount(cell)
     found = CellCounts(size, size, {table.text: counts}, {table.text: reference})
     return float(model.distances(found).max())

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from anonlib.errors import InputError, StorageError
 from anonlib.run.publish import Target
-from anonlib.run.run_table import past_runs
+from anonlib.run.run_table import list_past_runs
 from anonlib.spark.storage import Storage
 from tests.spark.support import MARKER, Shell, holding, left, start_from
 from tests.spark.test_append import KEY, batch, config, refused, table
@@ -58,7 +58,7 @@ def test_waits_and_goes(
         if again:  # the driver died before it noted the run
             shutil.rmtree(runs)
             with pytest.raises(InputError, match="is a released table, and its runs are not in"):
-                past_runs(str(started / "out" / "table"))
+                list_past_runs(str(started / "out" / "table"))
         said = shell.release(few, "--run-id", "one")
         assert said.code == 0, said.err
         assert "has changed since" not in said.out
@@ -67,8 +67,8 @@ def test_waits_and_goes(
         # Its rows wait: no stage has failed.
         assert ("scan: stopped after" in said.err) != again
         assert "failed" not in said.err
-        noted = past_runs(str(runs))[0]
-        assert past_runs(str(started / "out" / "table"))[0] == noted
+        noted = list_past_runs(str(runs))[0]
+        assert list_past_runs(str(started / "out" / "table"))[0] == noted
         assert (noted["run_id"], noted["outcome"], noted["rows_waiting"]) == ("one", "waiting", 2)
     # What is not read is said, and a run with another config is another run.
     other = shell.release(waiting(started, batch(30, 2), seed=8), "--run-id", "one")

@@ -18,7 +18,7 @@ from anonlib.partition.repair import IN_TASK
 from anonlib.run import block_plan
 from anonlib.run.leaves import LEAF, compile_tree, with_leaf
 from anonlib.run.scan import scan
-from anonlib.run.staging import task_of
+from anonlib.run.staging import make_run_task
 from anonlib.source.generator import generate
 from anonlib.source.resolved_source import open_source
 from anonlib.spark.constants import at
@@ -39,7 +39,7 @@ def test_leaves_are_those_of_the_plan(spark: SparkSession, tmp_path: Path, step:
     source = open_source(spark, parsed)
     scanned = scan(source, parsed)
     rows, schema = source.rows(), source.schema
-    task = task_of(parsed, source.schema, scanned, b"", b"", NO_MARKS)
+    task = make_run_task(parsed, source.schema, scanned, b"", b"", NO_MARKS)
     sample, root, _ = block_plan._sample(scanned, task, None)
     assert sample.share == 1.0
     grown = grow(sample, parsed.partition.steps, 100, 7, root, np.array([ROWS]))
@@ -73,7 +73,7 @@ def test_values_are_counted_without_a_filter_by_block(
     parsed = anonlib.parse(config(tmp_path, partition=partition, privacy=privacy))
     source = open_source(spark, parsed)
     scanned = scan(source, parsed)
-    task = task_of(parsed, source.schema, scanned, b"", b"", NO_MARKS)
+    task = make_run_task(parsed, source.schema, scanned, b"", b"", NO_MARKS)
     plans, collected = [], DataFrame.toArrow
 
     def noted(frame: DataFrame) -> pa.Table:
@@ -135,7 +135,7 @@ def test_a_repeated_tuple_is_dealt_out(spark: SparkSession, tmp_path: Path) -> N
     source = open_source(spark, parsed, frame)
     scanned = scan(source, parsed)
     rows = source.rows()
-    task = task_of(parsed, source.schema, scanned, b"", b"", NO_MARKS)
+    task = make_run_task(parsed, source.schema, scanned, b"", b"", NO_MARKS)
     planned = block_plan.plan_blocks(
         rows, source.schema, scanned, parsed.partition, parsed.attributes, 0, task, count=True
     )

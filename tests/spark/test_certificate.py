@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 import anonlib
 from anonlib.pages.seal import Facts, open_seal
 from anonlib.run.confirmation import LineVerdict
-from anonlib.run.run_table import past_runs
+from anonlib.run.run_table import list_past_runs
 from anonlib.spark.delta_files import forget
 from tests.spark.support import MARKER, Shell, settings, write_config, write_people
 
@@ -93,7 +93,7 @@ def test_the_record_has_who_and_which_rules(certified: Certified) -> None:
 
 
 def runs_of(certified: Certified) -> list[dict[str, object]]:
-    return past_runs(str(Path(certified.record).parent / "runs"))
+    return list_past_runs(str(Path(certified.record).parent / "runs"))
 
 
 def test_what_the_table_confirms(certified: Certified) -> None:

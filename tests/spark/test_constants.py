@@ -7,7 +7,7 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from anonlib.spark.constants import at, constants, look_up
+from anonlib.spark.constants import at, look_up, make_constants
 
 pytestmark = pytest.mark.spark
 
@@ -22,7 +22,7 @@ def test_arrays_are_read_as_they_are(spark: SparkSession, dtype: str) -> None:
         arrays[f"a{n}"] = values
         arrays[f"b{n}"] = np.stack([values, values + 1, -values])
         arrays[f"c{n}"] = values[:, None]
-    shared = constants(arrays)
+    shared = make_constants(arrays)
     row = spark.range(1).select(*[value.alias(name) for name, value in shared.items()]).collect()[0]
     for name, values in arrays.items():
         assert row[name] == values.tolist(), name

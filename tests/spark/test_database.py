@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 import anonlib
 from anonlib import pipeline
-from anonlib.source.database import jdbc_options
+from anonlib.source.database import read_jdbc_options
 from tests.postgres import Server, server
 from tests.spark.support import (
     Shell,
@@ -92,7 +92,7 @@ def test_one_state_of_a_table_that_changes(
     moments = ["scan started", "partition started", "anonymize started", "audit ended"]
     hooks = dict.fromkeys(moments, change)
     first = config(shell.folder, database)
-    options = jdbc_options(spark, anonlib.parse(first).source)
+    options = read_jdbc_options(spark, anonlib.parse(first).source)
     rows = spark.read.format("jdbc").options(**options).load()
     rows.write.parquet(str(shell.folder / "people.parquet"))
     said = shell.release(first, hooks=hooks)

@@ -8,7 +8,7 @@ from pyspark.ml.functions import vector_to_array
 from pyspark.sql import SparkSession
 
 import anonlib
-from anonlib.encode import encode, published_hierarchies
+from anonlib.encode import encode, read_published_hierarchies
 from anonlib.errors import InputError
 from anonlib.source.generator import MARITAL_STATUSES, ZIPS
 from anonlib.spark.encoded import encode_frame
@@ -42,7 +42,7 @@ def test_vectors_are_what_encode_gives(spark: SparkSession, tmp_path: Path) -> N
 
     table = spark.read.format("delta").load(str(tmp_path / "table"))
     manifest = tmp_path / "table" / "_anonlib" / "manifest.json"
-    published = published_hierarchies(manifest.read_text(encoding="utf-8"))
+    published = read_published_hierarchies(manifest.read_text(encoding="utf-8"))
     assert set(published) == set(trees)
     frame, names = encode_frame(table, COLUMNS, published)
     assert frame.columns == [*table.columns, "features"]

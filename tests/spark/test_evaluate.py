@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from anonlib import registry
 from anonlib.measure import Figure, Findings, Measure
 from anonlib.measure.case import Case
-from anonlib.run.run_table import past_runs
+from anonlib.run.run_table import list_past_runs
 from anonlib.table.columns import DEAL, LINK
 from tests.spark.support import (
     MARKER,
@@ -154,7 +154,7 @@ def test_gates_stop_a_release(
     assert record["outcome"] == "stopped"
     assert record["evaluation"]["gates"][0]["passed"] is False
     assert metrics(spark, tmp_path) == [("published", "n", 60.0), ("stopped", "n", 60.0)]
-    row, _ = past_runs(str(tmp_path / "out" / "table.private" / "runs"))
+    row, _ = list_past_runs(str(tmp_path / "out" / "table.private" / "runs"))
     assert (row["outcome"], row["exit_code"], row["error"]) == ("stopped", 4, "GateError")
     assert row["gates"] == [{"gate": "probe.n at most 59", "passed": False}]
     assert (row["rows_out"], row["version"]) == (60, None)

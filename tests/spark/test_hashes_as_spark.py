@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from anonlib.spark.digest import digest
-from anonlib.spark.values import row_hash
+from anonlib.spark.values import hash_row
 from anonlib.table.hashes import hash_rows, hash_seeded
 from anonlib.table.table_digest import Digest, digest_in_memory
 
@@ -109,8 +109,8 @@ def check(spark: SparkSession) -> None:
     random = np.random.default_rng(11)
     columns = {**numbers(random), **others(random)}
     frame = spark.createDataFrame(pa.table({"row": pa.array(range(N)), **columns}))
-    every = {"all": row_hash(frame.drop("row"))}
-    every |= {f"hash of {name}": row_hash(frame.select(name)) for name in columns}
+    every = {"all": hash_row(frame.drop("row"))}
+    every |= {f"hash of {name}": hash_row(frame.select(name)) for name in columns}
     found = frame.select("row", *[value.alias(name) for name, value in every.items()]).toArrow()
     found = found.sort_by("row")
     assert hash_rows([*columns.values()]).tolist() == found.column("all").to_pylist()

@@ -14,13 +14,13 @@ from sklearn.metrics import adjusted_rand_score, r2_score, root_mean_squared_err
 
 from anonlib import registry
 from anonlib.evaluation import distributed_learning as distributed
-from anonlib.evaluation.distributed_learning import sample, vectors
+from anonlib.evaluation.distributed_learning import make_vectors, sample
 from anonlib.evaluation.samples import is_held_out
 from anonlib.measure import Findings
 from anonlib.measure import examples as in_memory
 from anonlib.measure.case import Case
-from anonlib.measure.examples import LearnTarget, examples, target_of
-from anonlib.measure.features import Features, fit, predictors
+from anonlib.measure.examples import LearnTarget, read_target, take_examples
+from anonlib.measure.features import Features, fit, list_predictors
 from anonlib.measure.fidelity.clustering import Clustering
 from anonlib.measure.fidelity.learning import Learning
 from anonlib.table.columns import HELD
@@ -194,11 +194,11 @@ def lesson(good: Case) -> tuple[Features, dict[str, LearnTarget], pa.Table, Data
     schema = good.schema
     targets = [schema["label"], schema["wage"], schema["city"]]
     ids = [column.id for column in targets]
-    columns = predictors(schema, ids, "released")
+    columns = list_predictors(schema, ids, "released")
     rows = good.source.select(*ids, *(column.id for column in columns))
     table = sample(rows, N, N, 0)
     features = fit(columns, table)
-    found = {column.name: target_of(column, None, table) for column in targets}
+    found = {column.name: read_target(column, None, table) for column in targets}
     return features, found, table, rows
 
 
@@ -218,13 +218,13 @@ def test_spark_ml_learns_what_scikit_learn_does(lesson: Any, learner: Any, name:
     first boosted tree counts in full, so that it is ahead at first."""
     features, targets, table, rows = lesson
     target, model = targets[name], registry.build("learner", learner)
-    here = examples(table, features, target, released=False)
+    here = take_examples(table, features, target, released=False)
     how = {"n_classes": target.n_classes, "seed": 1}
     expected = in_memory.fit_and_score(model, here, here, **how)
-    with vectors(rows, features, target, released=False, n_rows=N, seed=1) as there:
+    with make_vectors(rows, features, target, released=False, n_rows=N, seed=1) as there:
         found = distributed.fit_and_score(model, there, there, **how)
-        base = distributed.baseline(there, there, n_classes=target.n_classes)
-    told = in_memory.baseline(here, here, n_classes=target.n_classes)
+        base = distributed.find_baseline(there, there, n_classes=target.n_classes)
+    told = in_memory.find_baseline(here, here, n_classes=target.n_classes)
     assert base._replace(auc=told.auc) == pytest.approx(told)
     assert base.auc == told.auc
     linear = learner["type"] in ("logistic_regression", "linear_regression")

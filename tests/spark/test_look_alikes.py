@@ -16,7 +16,7 @@ from anonlib.auditing.canonical import SIMPLE_TEXT
 from anonlib.errors import InfeasibleError
 from anonlib.privacy.k_anonymity import KAnonymity
 from anonlib.privacy.l_diversity import LDiversity
-from anonlib.spark.values import canonical
+from anonlib.spark.values import make_canonical
 from anonlib.text import fold_text
 from tests.look_alikes import DIFFERENT, SAME
 from tests.support import audit_spec
@@ -29,7 +29,7 @@ def test_kernels_and_audit_agree_with_the_table_by_hand(spark: SparkSession) -> 
 
     texts = [text for seen, same in SAME.items() for text in [seen, *same]] + DIFFERENT
     frame = spark.createDataFrame(pd.DataFrame({"x": texts}))
-    rows = frame.select("x", canonical(F.col("x"), pa.string(), ()).alias("y")).collect()
+    rows = frame.select("x", make_canonical(F.col("x"), pa.string(), ()).alias("y")).collect()
     audited: dict[str, set[str | None]] = defaultdict(set)
     by_hand = {text: seen for seen, same in SAME.items() for text in [seen, *same]}
     for row in rows:
@@ -54,7 +54,7 @@ def test_simple_texts_are_folded_as_any_text(spark: SparkSession) -> None:
     texts = [f"{left}{c}{right}" for c in signs for left, right in [("", ""), ("e ", "  \u00e9")]]
     texts += [f"{c}{ending}" for c in "a\u00e9" for ending in ("\n", " ", "\t", "\r\n", "\u3000")]
     frame = spark.createDataFrame(pd.DataFrame({"x": texts}))
-    folded = frame.select("x", canonical(F.col("x"), pa.string(), ()).alias("y")).toPandas()
+    folded = frame.select("x", make_canonical(F.col("x"), pa.string(), ()).alias("y")).toPandas()
     wrong = [x for x, y in zip(folded["x"], folded["y"], strict=True) if (y or "") != fold_text(x)]
     assert wrong == []
 

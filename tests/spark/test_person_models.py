@@ -23,7 +23,7 @@ from anonlib.privacy.delta_disclosure import DeltaDisclosure
 from anonlib.privacy.k_anonymity import KAnonymity
 from anonlib.privacy.l_diversity import LDiversity
 from anonlib.privacy.p_sensitive import PSensitive
-from anonlib.privacy.shares import reference_of
+from anonlib.privacy.shares import make_reference
 from anonlib.privacy.t_closeness import TCloseness
 from anonlib.registry import plugins
 from tests.support import audit_spec, make_block
@@ -140,7 +140,7 @@ def test_audit_and_kernels_count_persons(spark: SparkSession, seed: int) -> None
     block = make_block(np.zeros((len(rows), 1)), k=2, sensitive=code, unit=person)
     cell: Ints = np.array([q for q, *_ in rows])
     counts = block.counts(cell, N_CLASSES)
-    reference = {"ill": reference_of(code, len(values), person)}
+    reference = {"ill": make_reference(code, len(values), person)}
     counts = type(counts)(
         counts.n_rows, counts.n_persons, {"ill": counts.sensitive["disease"]}, reference
     )

@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 import anonlib
 from anonlib.content.content_rules import Repetition
 from anonlib.errors import ConfigError, InfeasibleError
-from anonlib.source.identity import canonical_identity
+from anonlib.source.identity import identify_person
 from anonlib.text import identify
 from tests.spark.support import Shell, people, scan_of, settings, write_config
 
@@ -65,7 +65,7 @@ def test_forms(spark: SparkSession) -> None:
     for collation, ids, fold_case in forms:
         frame = frame_of(spark, ids, collation)
         type_name = dict(frame.dtypes)["id"]
-        rows = frame.select(canonical_identity(F.col("id"), type_name, fold_case)).collect()
+        rows = frame.select(identify_person(F.col("id"), type_name, fold_case)).collect()
         found = [row[0] for row in rows]
         assert len({*found[:4]}) == len({*found[4:]}) == 1, collation
         assert found[0] != found[4]
@@ -194,7 +194,7 @@ def test_one_text_agrees_with_the_column(spark: SparkSession) -> None:
     ]
     frame = spark.createDataFrame(pd.DataFrame({"x": texts}))
     for folded in (False, True):
-        rows = frame.select("x", canonical_identity(F.col("x"), "string", folded).alias("y"))
+        rows = frame.select("x", identify_person(F.col("x"), "string", folded).alias("y"))
         for row in rows.collect():
             assert (row["y"] or "") == identify(row["x"], folded=folded)
 

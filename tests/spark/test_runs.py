@@ -16,7 +16,7 @@ from pyspark.sql import types as T
 import anonlib
 from anonlib.errors import InfeasibleError, StorageError
 from anonlib.run.result import ReleaseResult
-from anonlib.run.run_table import RUNS, past_runs
+from anonlib.run.run_table import RUNS, list_past_runs
 from anonlib.spark.private_table import PrivateTable
 from tests.spark.support import (
     MARKER,
@@ -85,7 +85,7 @@ def test_every_job_has_a_name(released: Released) -> None:
 
 
 def test_the_row_of_a_release(released: Released) -> None:
-    (row,) = past_runs(released.runs)
+    (row,) = list_past_runs(released.runs)
     assert [*row] == RUNS.names
     assert (row["run_id"], row["verb"], row["outcome"]) == ("r1", "release", "published")
     assert (row["target"], row["version"]) == (str(released.folder / "out" / "table"), 0)
@@ -108,7 +108,7 @@ def test_the_row_of_a_release(released: Released) -> None:
 def test_figures_name_their_run(released: Released, spark: SparkSession) -> None:
     table = spark.read.format("delta").load(f"{released.folder}/out/table.private/metrics")
     found = table.select("run_id", "target", "version", "config_sha256").distinct().collect()
-    (row,) = past_runs(released.runs)
+    (row,) = list_past_runs(released.runs)
     wanted = [row[name] for name in ("run_id", "target", "version", "config_sha256")]
     assert [list(row) for row in found] == [wanted]
 
@@ -140,7 +140,7 @@ def test_runs_that_follow(released: Released, shell: Shell, spark: SparkSession)
     """Done again, refused, infeasible: what is noted, and how it is listed."""
     config = anonlib.parse(released.config)
     assert anonlib.release(config).already_done
-    assert len(past_runs(released.runs)) == 1
+    assert len(list_past_runs(released.runs)) == 1
     # The driver died between the commit and the note; a run of another table has the same id.
     spark.sql(f"UPDATE delta.`{released.runs}` SET target = '/other'")
     record = released.folder / "out" / "table.private" / "r1.json"
@@ -149,7 +149,7 @@ def test_runs_that_follow(released: Released, shell: Shell, spark: SparkSession)
     (released.folder / "r1.json").rename(record)
     assert (done.already_done, done.record) == (True, "")
     assert "is not there" in "".join(done.notes)
-    row, _ = past_runs(released.runs)
+    row, _ = list_past_runs(released.runs)
     assert (row["run_id"], row["outcome"], row["version"]) == ("r1", "published", 0)
     assert (row["begun"], row["rows_out"]) == (None, None)
 
@@ -159,7 +159,7 @@ def test_runs_that_follow(released: Released, shell: Shell, spark: SparkSession)
     assert shell("release", path, "--run-id", "r2").code == 2
     much = ("--set", "privacy.models.0.k=500")
     assert shell("release", path, "--run-id", "r3", *other, *much).code == 2
-    found = past_runs(released.runs)
+    found = list_past_runs(released.runs)
     told = [(row["run_id"], row["outcome"], row["error"]) for row in found]
     assert told[:2] == [("r3", "infeasible", "InfeasibleError"), ("r2", "failed", "InputError")]
     assert (found[0]["rows_out"], found[0]["verdicts"]) == (None, [])
@@ -183,14 +183,14 @@ def test_the_operators_table_of_runs(released: Released, shell: Shell) -> None:
     """Whatever the config says, runs are noted, and listed, where the operator wants them."""
     place = str(released.folder / "operator")
     path = write_config(released.folder, released.config)
-    before = len(past_runs(released.runs))
+    before = len(list_past_runs(released.runs))
     shell.patch.setenv("ANONLIB_RUNS", place)
     mine = ("--set", f"accountability.runs={released.folder / 'mine'}")
     assert shell("release", path, "--run-id", "r9", *mine).code == 2  # a table is there
-    assert [row["run_id"] for row in past_runs(place)] == ["r9"]
+    assert [row["run_id"] for row in list_past_runs(place)] == ["r9"]
     assert "r9" in shell("runs", path, *mine).out
     assert not (released.folder / "mine").exists()
-    assert len(past_runs(released.runs)) == before
+    assert len(list_past_runs(released.runs)) == before
     shell.patch.setenv("ANONLIB_RUNS", str(released.folder / "out" / "table" / "runs"))
     said = shell("runs", path)
     assert (said.code, "ANONLIB_RUNS: lies in the release" in said.error) == (2, True)

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 
 import anonlib
 from anonlib.errors import InputError
-from anonlib.spark.jvm import java_class
+from anonlib.spark.jvm import find_java_class
 from anonlib.spark.session import FIXED, REQUIRED, session
 from anonlib.spark.tasks import fit_batches
 from tests.spark.support import people, settings
@@ -124,7 +124,7 @@ def test_the_jvm_starts_from_archived_classes(spark: SparkSession) -> None:
     archive = Path(sys.prefix) / "anonlib-classes.jsa"
     if not archive.exists() or str(archive) not in os.environ.get("SPARK_SUBMIT_OPTS", ""):
         skip_or_fail("no archived classes: `scripts/test` makes them")
-    pid = java_class(spark, "java.lang.ProcessHandle").current().pid()
+    pid = find_java_class(spark, "java.lang.ProcessHandle").current().pid()
     assert str(archive) in Path(f"/proc/{pid}/maps").read_text()
 
 

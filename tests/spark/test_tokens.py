@@ -15,11 +15,11 @@ from pyspark.sql import functions as F
 
 from anonlib.arrays import MISSING
 from anonlib.auditing import audit_table
-from anonlib.auditing.canonical import fold_value, present
+from anonlib.auditing.canonical import fold_value, select_present
 from anonlib.privacy.k_anonymity import KAnonymity
 from anonlib.privacy.l_diversity import LDiversity
-from anonlib.spark.values import canonical, spark_type
-from anonlib.table.encoding import code_protected, codes_among, list_protected_values
+from anonlib.spark.values import find_spark_type, make_canonical
+from anonlib.table.encoding import code_among, code_protected, list_protected_values
 from tests.support import audit_spec
 
 pytestmark = pytest.mark.spark
@@ -189,21 +189,21 @@ def test_a_token_means_one_value_everywhere(
     spark: SparkSession, type: pa.DataType, values: list[Any], meant: dict[str, int | None]
 ) -> None:
     column = pa.array([*values, None], type)
-    its = spark_type(type)
-    scans = canonical_forms(spark, column, [*meant], lambda c, t: canonical(c, type, [t]))
+    its = find_spark_type(type)
+    scans = canonical_forms(spark, column, [*meant], lambda c, t: make_canonical(c, type, [t]))
     audits = canonical_forms(
-        spark, column, [*meant], lambda c, t: present(fold_value(c, its), its, [t])
+        spark, column, [*meant], lambda c, t: select_present(fold_value(c, its), its, [t])
     )
     for (token, place), scan, seen in zip(meant.items(), scans, audits, strict=True):
         expected = [i == place or i == len(values) for i in range(len(column))]
         kernel = (code_protected(column, (token,)) == MISSING).tolist()
         assert (kernel, scan, seen) == (expected, expected, expected), (type, token)
         whole = list_protected_values(column, (token,))
-        assert (codes_among(column, (token,), whole.categories) == MISSING).tolist() == expected
+        assert (code_among(column, (token,), whole.categories) == MISSING).tolist() == expected
     every = tuple(meant)
     expected = [i in meant.values() or i == len(values) for i in range(len(column))]
     assert (code_protected(column, every) == MISSING).tolist() == expected
-    (together,) = canonical_forms(spark, column, [""], lambda c, _: canonical(c, type, every))
+    (together,) = canonical_forms(spark, column, [""], lambda c, _: make_canonical(c, type, every))
     assert together == expected
 
 
@@ -234,11 +234,11 @@ def guesses() -> Iterator[str]:
 def test_any_text_means_the_same_everywhere(spark: SparkSession, type: pa.DataType) -> None:
     """The literals that the audit makes of texts are the values that the kernel reads in them."""
     from anonlib.auditing import tokens as of_audit
-    from anonlib.table.missing import missing_values
+    from anonlib.table.missing import find_missing_values
 
     texts = [*guesses()]
-    of_kernel = [missing_values((text,), type) for text in texts]
-    made = [of_audit.missing_values([text], spark_type(type)) or [] for text in texts]
+    of_kernel = [find_missing_values((text,), type) for text in texts]
+    made = [of_audit.list_missing_values([text], find_spark_type(type)) or [] for text in texts]
     assert [len(each) for each in made] == [len(each) for each in of_kernel]
     literals = [each.alias(f"t{i}") for i, found in enumerate(made) for each in found]
     assert len(literals) > 10

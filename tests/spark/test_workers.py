@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import DataFrame
 
 from anonlib.run.block_plan import BlockPlan
-from anonlib.spark.values import spark_schema
+from anonlib.spark.values import find_spark_schema
 from anonlib.worker.task import Task
 from tests.spark.support import Shell, settings, write_people
 
@@ -22,7 +22,7 @@ def test_a_worker_that_dies(shell: Shell, tmp_path: Path, monkeypatch: pytest.Mo
         os._exit(9)
 
     def stage(self: Any, rows: DataFrame, schema: Any, task: Task, *how: Any, **more: Any) -> Any:
-        return rows.mapInArrow(die, spark_schema(task.output))
+        return rows.mapInArrow(die, find_spark_schema(task.output))
 
     write_people(tmp_path)
     monkeypatch.setattr(BlockPlan, "stage", stage)

@@ -7,7 +7,7 @@ from anonlib.auditing.report import (
     AuditReport,
     Verdict,
     list_worst,
-    value_risk,
+    rate_risk,
 )
 from anonlib.errors import AuditError
 
@@ -72,7 +72,7 @@ def test_the_chances_to_be_found() -> None:
     """Of 3 classes of 2 rows, 2 of 11, 1 of 12: 1/11 is above 0.09, 1/12 is not."""
     rows = [2] * 3 + [11] * 2 + [12]
     chances = [1 / size for size in rows for _ in range(size)]
-    found = value_risk(((2, 3), (11, 2), (12, 1)), 6, sum(rows))
+    found = rate_risk(((2, 3), (11, 2), (12, 1)), 6, sum(rows))
     assert found == {
         "prosecutor_max": max(chances),
         "marketer": pytest.approx(sum(chances) / len(chances)),

@@ -18,7 +18,7 @@ from anonlib.auditing import AuditReport, AuditSpec, Verdict, audit, by_parts, c
 from anonlib.auditing.count import Counts
 from anonlib.auditing.models import AuditModel, Judgement, UnverifiableError
 from anonlib.auditing.models._distinct import Distinct
-from anonlib.auditing.rules import list_kinds, table_problems
+from anonlib.auditing.rules import find_table_problems, list_kinds
 from anonlib.auditing.verdicts import Tally
 from anonlib.auditing.view import View
 from anonlib.errors import ConfigError, Problem
@@ -152,7 +152,7 @@ class Counted:
         self.patch.setattr(audit, "make_view", view)
         self.patch.setattr(count, "tally", tally)
         self.patch.setattr(count, "count_rare", count_rare)
-        self.patch.setattr(audit, "lone", lambda view, spec: {"shares": 2})
+        self.patch.setattr(audit, "find_lone", lambda view, spec: {"shares": 2})
         return audit.audit_parts(frame, spec, parts)
 
 
@@ -377,7 +377,7 @@ def test_models_of_joint_columns(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_columns(table: dict[str, T.DataType], spec: AuditSpec, where: str, text: str) -> None:
     frame: Any = Frame(**table)
     models: Any = [registry.build("audit", registry.spec(model)) for model in spec.models]
-    problems, broken = table_problems(frame.columns, list_kinds(frame), spec, models)
+    problems, broken = find_table_problems(frame.columns, list_kinds(frame), spec, models)
     assert [problem.where for problem in problems] == [where] * bool(where)
     assert all(problem.text.startswith(text) for problem in problems)
     fits = not where or text.startswith(("the release should not", "there is no k-anonymity"))
@@ -398,7 +398,7 @@ def test_columns_of_one_name() -> None:
     frame: Any = Frame(**TABLE)
     frame.columns.append("age")
     models: Any = [registry.build("audit", registry.spec(K3))]
-    problems, broken = table_problems(
+    problems, broken = find_table_problems(
         frame.columns, list_kinds(frame), replace(SPEC, models=(K3,)), models
     )
     assert problems == [Problem("age", "the table has 2 columns of this name")]
@@ -430,8 +430,8 @@ def struct(**types: T.DataType) -> T.StructType:
     ],
 )
 def test_types_that_can_be_grouped(dtype: T.DataType, groups: bool, with_maps: bool) -> None:
-    assert canonical.groupable(dtype, maps=False) is groups
-    assert canonical.groupable(dtype, maps=True) is with_maps
+    assert canonical.make_groupable(dtype, maps=False) is groups
+    assert canonical.make_groupable(dtype, maps=True) is with_maps
 
 
 @pytest.mark.parametrize(
@@ -445,10 +445,13 @@ def test_types_of_protected_columns(other: T.DataType) -> None:
         *(T.ArrayType(TEXT), MAP, struct(a=INT), T.NullType()),
     ):
         frame = Frame(**{**TABLE, "ill": kind})
-        assert table_problems(frame.columns, list_kinds(frame), SPEC, models) == ([], frozenset())
+        assert find_table_problems(frame.columns, list_kinds(frame), SPEC, models) == (
+            [],
+            frozenset(),
+        )
     for kind in (other, T.ArrayType(other), struct(a=INT, b=other), T.MapType(TEXT, other)):
         frame = Frame(**{**TABLE, "ill": kind})
-        problems, broken = table_problems(frame.columns, list_kinds(frame), SPEC, models)
+        problems, broken = find_table_problems(frame.columns, list_kinds(frame), SPEC, models)
         assert [str(p)[:28] for p in problems] == ["ill: can't be judged here: a"]
         assert broken == {"ill"}
 

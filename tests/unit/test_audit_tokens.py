@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import types as T
 
 from anonlib.auditing import tokens
-from anonlib.auditing.tokens import _moment, missing_values
+from anonlib.auditing.tokens import _moment, list_missing_values
 
 
 class Literal:
@@ -34,7 +34,7 @@ def no_spark(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def made(token: str, dtype: T.DataType) -> Any:
     """The value of a token and what it is turned into; None if it is no value of the type."""
-    found = missing_values([token], dtype)
+    found = list_missing_values([token], dtype)
     assert found is not None
     literals: Any = found
     return (literals[0].value, *literals[0].steps) if literals else None
@@ -42,11 +42,11 @@ def made(token: str, dtype: T.DataType) -> Any:
 
 def test_types_that_are_compared_by_text() -> None:
     for dtype in (T.BooleanType(), T.BinaryType(), T.DayTimeIntervalType()):
-        assert missing_values(["?"], dtype) is None
+        assert list_missing_values(["?"], dtype) is None
 
 
 def test_tokens_that_are_no_values_are_left_out() -> None:
-    found: Any = missing_values(["?", " 5 ", "", "-1"], T.IntegerType())
+    found: Any = list_missing_values(["?", " 5 ", "", "-1"], T.IntegerType())
     assert [literal.value for literal in found] == ["5", "-1"]
 
 

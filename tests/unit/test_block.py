@@ -13,7 +13,7 @@ from anonlib.arrays import GRID, MISSING, snap
 from anonlib.privacy import PrivacyModel
 from anonlib.privacy.k_anonymity import KAnonymity
 from anonlib.privacy.l_diversity import LDiversity
-from anonlib.table.block import Block, sparse
+from anonlib.table.block import Block, count_sparse
 
 QUICK = settings(max_examples=50)
 
@@ -158,14 +158,14 @@ def test_missing_values_and_persons_count_for_nothing() -> None:
     assert not block(rows, None, [MISSING] * 4, range(4), models).holds(np.zeros(4, int), 1)[0]
     unknown = block(rows, None, [0, 1, 0, 1], [0, MISSING, MISSING, MISSING], models)
     assert not unknown.holds(np.zeros(4, int), 1)[0]
-    empty = sparse(np.zeros(3, np.int64), np.full(3, MISSING, np.int32))
+    empty = count_sparse(np.zeros(3, np.int64), np.full(3, MISSING, np.int32))
     assert len(empty.cell) == len(empty.value) == len(empty.count) == 0
 
 
 def test_sparse_keeps_large_codes_apart() -> None:
     """A pair of a late cell and a large code does not overflow 32 bits."""
     codes = np.array([2**31 - 1, 0, 2**31 - 1], np.int32)
-    found = sparse(np.array([70_000, 70_000, 0]), codes)
+    found = count_sparse(np.array([70_000, 70_000, 0]), codes)
     assert found.cell.tolist() == [0, 70_000, 70_000]
     assert found.value.tolist() == [2**31 - 1, 0, 2**31 - 1]
 

@@ -16,7 +16,7 @@ import anonlib
 from anonlib.arrays import MISSING, Ints
 from anonlib.errors import ConfigError
 from anonlib.loss import ReleasedBlock
-from anonlib.loss.ncp import penalties
+from anonlib.loss.ncp import penalize
 from anonlib.measure import Findings
 from anonlib.measure.case import CellSums, PersonRows, split_by_cost
 from anonlib.measure.cell_sums import CellMeasure, OriginalCells
@@ -26,7 +26,7 @@ from anonlib.recode.centroid import Centroid
 from anonlib.recode.interval import Interval
 from anonlib.table.block import Block
 from anonlib.table.schema import Column, Role, Scale, Schema
-from anonlib.worker.cell_counts import CellCounter, cell_costs, count_cells, merge_counts
+from anonlib.worker.cell_counts import CellCounter, count_cells, find_cell_costs, merge_counts
 
 Row = tuple[int, float | None, int]  # the cell, the value, the person
 
@@ -184,7 +184,7 @@ def test_suppressed_cells_do_not_count() -> None:
     cells = [np.array([0, 0, 0, 1, 1]), np.array([0, 0])]
     x = [1.0, 1.0, 1.0, 0.0, 5.0, 2.0, 2.0]
     seen = [seen_as(cells[0], x[:5]), seen_as(cells[1], x[5:])]
-    costs = [cell_costs(each).tolist() for each in seen]
+    costs = [find_cell_costs(each).tolist() for each in seen]
     assert costs == [[0, 10_000], [0]]
     rule, table = Dominance(), {"wage": pa.array(x)}
     (sums,) = counted(rule, table, seen, least=10_000).values()
@@ -209,7 +209,7 @@ def test_groups_have_their_own_loss_and_risk() -> None:
     x = [0.0, 1.0, 0.0, 1.0, 5.0, 5.0, 0.0, 10.0, 4.0]
     sex = ["f", "f", "m", "m", "m", "m", "f", "f", "f"]
     found = groups(sex, cell, x, k=2)
-    penalty = penalties(seen_as(cell, x))[cell]
+    penalty = penalize(seen_as(cell, x))[cell]
     chance = 1 / np.bincount(cell)[cell]
     (table,) = found.series
     rows = {row[0]: row[1:] for row in table.rows}
@@ -231,7 +231,7 @@ def test_figures_are_rounded_once(sizes: list[int]) -> None:
     cell = np.repeat(np.arange(len(sizes)), sizes)
     x = np.concatenate([[*range(size - 1), 8.0 if size > 1 else 0.0] for size in sizes])
     found = groups(["f"] * len(cell), cell, x, k=1)
-    penalty = [Fraction(each) for each in penalties(seen_as(cell, x))[cell].tolist()]
+    penalty = [Fraction(each) for each in penalize(seen_as(cell, x))[cell].tolist()]
     assert value(found, "worst_risk") == float(Fraction(len(sizes), len(cell)))
     assert value(found, "worst_loss") == float(sum(penalty) / len(cell))
 

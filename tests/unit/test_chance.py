@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anonlib.arrays import Floats
-from anonlib.content.content_rules import Overlap, by_chance
+from anonlib.content.content_rules import Overlap, expect_by_chance
 
 
 def line(values: object) -> Floats:
@@ -15,7 +15,7 @@ def line(values: object) -> Floats:
 
 def shows(values: Floats, others: Floats, n_rows: int = 0) -> bool:
     n_values = len(np.intersect1d(values, others))
-    return Overlap("x", "id", n_values, by_chance(values, others), n_rows, 1.0).shows
+    return Overlap("x", "id", n_values, expect_by_chance(values, others), n_rows, 1.0).shows
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(30, 3000), st.integers(30, 3000))
@@ -37,7 +37,7 @@ def test_copies_of_numbers_that_lie_apart_are_seen(seed: int, n: int, top: int) 
 
 def test_dense_numbers_are_seen_by_their_rows() -> None:
     serial, ages = line(range(1000)), line(range(18, 90))
-    assert by_chance(ages, serial) == pytest.approx(len(ages), rel=0.05)
+    assert expect_by_chance(ages, serial) == pytest.approx(len(ages), rel=0.05)
     assert not shows(ages, serial)
     assert not shows(serial, serial)
     assert shows(serial, serial, n_rows=1000)
@@ -51,6 +51,6 @@ def test_clusters_are_as_dense_as_they_are_near() -> None:
 
 def test_texts_are_never_equal_by_chance() -> None:
     none = line([])
-    assert by_chance(none, line([1, 2])) == 0
+    assert expect_by_chance(none, line([1, 2])) == 0
     assert Overlap("x", "id", 6, 0.0, 0, 1.0).shows
     assert not Overlap("x", "id", 5, 0.0, 0, 1.0).shows

@@ -11,8 +11,8 @@ from anonlib.errors import InputError
 from anonlib.pages import output
 from anonlib.run import completion
 from anonlib.run.completion import complete_last, is_owed, write_ahead
-from anonlib.run.dictionary import dictionary_path
-from anonlib.run.history import Commit, manifest_path
+from anonlib.run.dictionary import find_dictionary_path
+from anonlib.run.history import Commit, find_manifest_path
 from anonlib.spark.lease import AHEAD, work_folder
 from tests.stores import Far
 
@@ -58,7 +58,7 @@ class Table:
         return frozenset({"one", "two"})
 
     def manifest(self) -> str:
-        return self._store.files.get(manifest_path(TABLE), "")
+        return self._store.files.get(find_manifest_path(TABLE), "")
 
     def version_of(self, run_id: str) -> int:
         """That of the last commit of its purge."""
@@ -103,7 +103,7 @@ def test_all_that_a_run_owes(store: Store, table: Any) -> None:
     write_ahead(SPARK, WORK, json.dumps(RECORD))
     assert is_owed(SPARK, table)
     complete(table)
-    public = {manifest_path(TABLE), dictionary_path(TABLE)}
+    public = {find_manifest_path(TABLE), find_dictionary_path(TABLE)}
     assert store.files.keys() == {*public, OWN, OWN.replace(".json", ".html")}
     assert store.public == public
     assert table.manifest() == MANIFEST
@@ -112,16 +112,16 @@ def test_all_that_a_run_owes(store: Store, table: Any) -> None:
     assert store.files[OWN] == json.dumps(kept, indent=2, ensure_ascii=False)
     assert not is_owed(SPARK, table)
     store.files.clear()
-    store.files[manifest_path(TABLE)] = MANIFEST
+    store.files[find_manifest_path(TABLE)] = MANIFEST
     complete(table)
-    assert [*store.files] == [manifest_path(TABLE)]
+    assert [*store.files] == [find_manifest_path(TABLE)]
 
 
 def test_each_of_it_is_owed_alone(store: Store, table: Any) -> None:
     assert is_owed(SPARK, table)
     table.purge()
     assert is_owed(SPARK, table)
-    store.files[manifest_path(TABLE)] = MANIFEST
+    store.files[find_manifest_path(TABLE)] = MANIFEST
     assert not is_owed(SPARK, table)
     write_ahead(SPARK, WORK, json.dumps(RECORD))
     assert is_owed(SPARK, table)
@@ -134,7 +134,7 @@ def test_each_of_it_is_owed_alone(store: Store, table: Any) -> None:
 def test_a_record_of_no_run_that_was_committed(store: Store, table: Any, text: str) -> None:
     """Its run is writing it, or was refused: nothing is owed of it."""
     table.purge()
-    store.files[manifest_path(TABLE)] = MANIFEST
+    store.files[find_manifest_path(TABLE)] = MANIFEST
     write_ahead(SPARK, WORK, text)
     before = {**store.files}
     assert not is_owed(SPARK, table)

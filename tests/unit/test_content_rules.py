@@ -18,7 +18,7 @@ from anonlib.content.content_rules import (
     Repetition,
     Sketch,
     bound_hashes,
-    by_chance,
+    expect_by_chance,
     judge_columns,
     list_compared,
 )
@@ -165,7 +165,7 @@ def test_a_part_of_a_sketch() -> None:
     ],
 )
 def test_what_chance_explains(numbers: Any, others: Any, expected: float) -> None:
-    found = by_chance(np.array(numbers, np.float64), np.array(others, np.float64))
+    found = expect_by_chance(np.array(numbers, np.float64), np.array(others, np.float64))
     assert found == pytest.approx(expected)
 
 
@@ -173,7 +173,10 @@ def test_neighbours_on_both_sides_count() -> None:
     """Numbers beside a gap are as rare from above as from below."""
     others = np.array([*range(0, 2000, 2), *range(10**9, 10**9 + 4000, 4)], np.float64)
     numbers = np.arange(1801, 2000, 2.0)
-    found, mirrored = by_chance(numbers, others), by_chance(-numbers[::-1], -others[::-1])
+    found, mirrored = (
+        expect_by_chance(numbers, others),
+        expect_by_chance(-numbers[::-1], -others[::-1]),
+    )
     assert found == pytest.approx(25, rel=0.1)
     assert found == pytest.approx(mirrored, rel=0.05)
 
@@ -282,7 +285,7 @@ def test_few_values_that_do_not_come_by_chance(numbers: tuple[int, ...], shows: 
     """Texts and rare numbers. One number alone, or more than one that chance explains, are none."""
     x, person = sketch(20, numbers=numbers), sketch(30, numbers=numbers)
     if len(numbers) > 1:
-        assert 1 < by_chance(*2 * [np.array(numbers, np.float64)]) < 3
+        assert 1 < expect_by_chance(*2 * [np.array(numbers, np.float64)]) < 3
     assert says(SHARES, x, Counts(made=()), person=person) is shows
 
 

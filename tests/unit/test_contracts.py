@@ -28,7 +28,7 @@ from anonlib.partition import (
     TaskPartitioner,
     TreePartitioner,
 )
-from anonlib.partition.chain import blocks, grow, parts
+from anonlib.partition.chain import blocks, cut_parts, grow
 from anonlib.privacy import Bools, CellCounts, PrivacyModel
 from anonlib.recode import Cells, Column, Domain, Recoder
 from anonlib.table.block import Block
@@ -332,9 +332,9 @@ def test_parts_have_each_row_once(wrong: Any, deed: Any) -> None:
     step = OddParts(deed=deed(wrong))
     block = make_block(np.arange(20.0)[:, None], k=K)
     with pytest.raises(ContractError, match=r"^partitioner odd_parts: must give a list of parts"):
-        parts(block, [step], 0)
+        cut_parts(block, [step], 0)
     deed(lambda low, high: [high, low.astype(np.int32)])
-    assert [len(each) for each in parts(block, [step], 0)] == [10, 10]
+    assert [len(each) for each in cut_parts(block, [step], 0)] == [10, 10]
 
 
 def test_a_release_with_parts_that_lack_rows_stops(deed: Any) -> None:

@@ -63,7 +63,7 @@ def test_rows_are_in_the_order_of_a_fresh_secret(
         lit=lambda value: value, xxhash64=lambda *parts: parts, rand=lambda seed: ("rand", seed)
     )
     monkeypatch.setattr(data_files, "F", functions)
-    monkeypatch.setattr(data_files, "row_hash", lambda frame: "values")
+    monkeypatch.setattr(data_files, "hash_row", lambda frame: "values")
     rows: Any = Rows()
     assert order(rows, 3) is rows
     steps = [step, ("sortWithinPartitions", KEY), ("drop", KEY)]

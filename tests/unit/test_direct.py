@@ -14,16 +14,16 @@ from anonlib.identifiers.direct import (
     MOST_TEXTS,
     KindCounts,
     count_kinds,
+    find_main_kind,
     is_sure,
     list_texts,
-    main_kind,
     tell_signs,
 )
 from tests.content_cases import pesel
 
 
 def kind_of(*texts: str) -> str | None:
-    return main_kind(count_kinds(texts))
+    return find_main_kind(count_kinds(texts))
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ def test_most_texts_decide() -> None:
     phones = [f"+49 89 12345{i}" for i in range(8)]
     assert kind_of(*phones, "x", "y") == "phone numbers"
     assert kind_of(*phones, "x", "y", "z") is None
-    assert main_kind(KindCounts()) is None
+    assert find_main_kind(KindCounts()) is None
 
 
 def mail(i: int) -> str:
@@ -283,7 +283,7 @@ def first(make: Callable[[int], Any], n: int = 40) -> list[Any]:
 )
 def test_numbers(numbers: list[Any], kind: str | None) -> None:
     """Nearly all must be of it: a few that pass a check do so by chance."""
-    assert main_kind(count_kinds(list_texts(pa.array(numbers))), is_number=True) == kind
+    assert find_main_kind(count_kinds(list_texts(pa.array(numbers))), is_number=True) == kind
 
 
 @pytest.mark.parametrize(

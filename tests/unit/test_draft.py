@@ -17,7 +17,7 @@ from anonlib.config.summary import digest_config
 from anonlib.config.yaml import read_yaml
 from anonlib.errors import ConfigError
 from anonlib.evaluation import Evaluation, judge
-from anonlib.guesses.draft import LEAST_K, TableProfile, format_draft, make_draft, scalar
+from anonlib.guesses.draft import LEAST_K, TableProfile, format_draft, make_draft, write_scalar
 from anonlib.guesses.guess import ColumnProfile, guess_role
 from anonlib.identifiers.column_names import name_words
 from anonlib.identifiers.direct import BARE_PHONES
@@ -537,8 +537,8 @@ def test_a_column_named_as_a_variable(tmp_path: Path, name: str) -> None:
 
 @given(st.text(st.characters(exclude_categories=["Cs"])) | st.sampled_from(ODD))
 def test_scalars(text: str) -> None:
-    assert "\n" not in scalar(text)
-    assert read_yaml(f"{{{scalar(text)}: [{scalar(text)}]}}") == {text: [text]}
+    assert "\n" not in write_scalar(text)
+    assert read_yaml(f"{{{write_scalar(text)}: [{write_scalar(text)}]}}") == {text: [text]}
 
 
 class TestSniff:

@@ -16,12 +16,12 @@ from anonlib.errors import BlockError, ConfigError, InputError
 from anonlib.table.encoding import (
     MAX_RANGE,
     Encoding,
+    code_among,
     code_protected,
-    codes_among,
+    find_moments,
     fit_whole,
     list_protected_values,
     mix,
-    moments,
     note_rounded,
     to_float,
 )
@@ -36,7 +36,7 @@ def fitted(values: pa.Array, scale: Scale = Scale.CONTINUOUS, seen: Any = None) 
     numbers = to_float(values)
     present = numbers[~np.isnan(numbers)]
     low, high = (float(present.min()), float(present.max())) if len(present) else (0.0, 0.0)
-    mean, sd = moments(numbers if seen is None else np.asarray(seen, float), low, high)
+    mean, sd = find_moments(numbers if seen is None else np.asarray(seen, float), low, high)
     return Encoding("c0", scale, bool(values.null_count), mean, sd, low, high)
 
 
@@ -69,7 +69,7 @@ def test_an_order_that_lacks_missing_tokens(
 
 def ranked(categories: pa.Array, *, missing: bool = False) -> Encoding:
     n = len(categories)
-    mean, sd = moments(np.arange(n, dtype=float), 0.0, n - 1.0)
+    mean, sd = find_moments(np.arange(n, dtype=float), 0.0, n - 1.0)
     return Encoding("c0", Scale.ORDINAL, missing, mean, sd, 0.0, n - 1.0, categories)
 
 
@@ -266,7 +266,7 @@ def test_types_whose_equal_values_are_not_known_are_refused(type: pa.DataType) -
         with pytest.raises(InputError, match="can't be protected"):
             work(column, ("?",))
     with pytest.raises(InputError, match="can't be protected"):
-        codes_among(column, ("?",), pa.array(["a"]))
+        code_among(column, ("?",), pa.array(["a"]))
 
 
 def test_protected_tokens_are_missing() -> None:
@@ -375,16 +375,16 @@ def test_values_of_a_protected_column() -> None:
     assert found.categories.to_pylist() == ["a", "b", "ss"]
     assert found.reference.count.tolist() == [1, 3, 2]
     assert found.reference.n_missing == 2
-    codes = codes_among(pa.array(["B", "?", "a "]), ("?",), found.categories)
+    codes = code_among(pa.array(["B", "?", "a "]), ("?",), found.categories)
     assert codes.tolist() == [1, -1, 0]
     with pytest.raises(BlockError, match="did not see"):
-        codes_among(pa.array(["c"]), (), found.categories)
+        code_among(pa.array(["c"]), (), found.categories)
 
     numbers = list_protected_values(pa.array([2.5, -0.0, 0.0, float("nan"), -9.0]), ("-9",))
     assert numbers.categories.to_pylist() == [0.0, 2.5]
     assert numbers.reference.count.tolist() == [2, 1]
     assert numbers.reference.n_missing == 2
-    assert codes_among(pa.array([-0.0, 2.5]), (), numbers.categories).tolist() == [0, 1]
+    assert code_among(pa.array([-0.0, 2.5]), (), numbers.categories).tolist() == [0, 1]
 
 
 @pytest.mark.parametrize(

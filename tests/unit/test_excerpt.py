@@ -8,7 +8,7 @@ import yaml
 import anonlib
 from anonlib.config.checks.context_section import require_reviewed
 from anonlib.config.dump import make_tree
-from anonlib.config.excerpt import _FIELDS, excerpt_config
+from anonlib.config.excerpt import _FIELDS, shorten_config
 from anonlib.config.model import (
     AccountabilitySection,
     Attribute,
@@ -26,7 +26,7 @@ EVIL = "Zanzibar"
 
 
 def excerpt(**changes: Any) -> tuple[str, dict[str, Any]]:
-    text = excerpt_config({**CONFIG, **changes})
+    text = shorten_config({**CONFIG, **changes})
     return text, yaml.safe_load(text)
 
 
@@ -98,7 +98,7 @@ def test_gates_stay_with_measures_that_are_shown() -> None:
 def test_a_policy_of_anonlib_is_its_name() -> None:
     """Configs that were loaded have its rules; those of others may say what nobody should see."""
     config = anonlib.parse({**CONFIG, "policy": "pdpc"})
-    tree = yaml.safe_load(excerpt_config(make_tree(config)))
+    tree = yaml.safe_load(shorten_config(make_tree(config)))
     assert anonlib.parse(tree) == config
     rules = {"name": EVIL, "title": "x", "rules": [{"type": "confirm", "id": "a"}]}
     text, tree = excerpt(policy=rules)
@@ -107,7 +107,7 @@ def test_a_policy_of_anonlib_is_its_name() -> None:
 
 
 def test_no_place_ends_its_comment() -> None:
-    text = excerpt_config(CONFIG, {"attributes.a\nrelease: {path: x}": "it is derived"})
+    text = shorten_config(CONFIG, {"attributes.a\nrelease: {path: x}": "it is derived"})
     assert yaml.safe_load(text)["release"] == CONFIG["release"]
     assert text.count("#") == 1
 

@@ -22,7 +22,7 @@ from anonlib.loss.ncp import Ncp
 from anonlib.pages import render_sweep
 from anonlib.pages.choices import render_suggestion
 from anonlib.pages.explorer import Goal, find_frontier, make_explorer
-from anonlib.sweeps.results import page
+from anonlib.sweeps.results import render_results
 from anonlib.text import printable
 from tests import reports
 from tests.explored import CONFIG, KERNEL, KERNELS, KS, K, swept
@@ -59,7 +59,7 @@ class Scripts(HTMLParser):
 
 @cache
 def usual() -> str:
-    return page(swept())
+    return render_results(swept())
 
 
 def data_of(text: str) -> dict[str, Any]:
@@ -148,7 +148,7 @@ def test_results_without_sizes_have_the_largest_chance() -> None:
     """Those of earlier versions, and of persons with several rows."""
     result = swept()
     rows = tuple(replace(row, sizes={}) for row in result.rows)
-    data = data_of(page(replace(result, rows=rows)))
+    data = data_of(render_results(replace(result, rows=rows)))
     assert [label for label, _, risk in data["goals"] if risk] == ["largest chance to be found"]
     assert all(setting["sizes"] == [] for setting in data["settings"])
 
@@ -172,7 +172,7 @@ def test_a_config_without_a_release_and_with_other_columns_is_to_be_reviewed() -
     base = {key: value for key, value in CONFIG.items() if key != "release"}
     case = result.file.cases["people"].model_copy(update={"derive": {"age": "age + 1"}})
     file = result.file.model_copy(update={"cases": {"people": case}})
-    data = data_of(page(replace(result, bases={"people": base}, file=file)))
+    data = data_of(render_results(replace(result, bases={"people": base}, file=file)))
     config = anonlib.parse(yaml.safe_load(config_of(data, 0)))
     assert config.review == ("attributes.age", "release.path")
 
@@ -182,7 +182,7 @@ def test_what_the_figures_are_of_is_told_where_it_is_a_part() -> None:
     result = swept()
     rows = [replace(row, n_tried=500 + row.seed, n_table=2000) for row in result.rows]
     file = result.file.model_copy(update={"controllers": 3})
-    text = page(replace(result, rows=tuple(rows), file=file))
+    text = render_results(replace(result, rows=tuple(rows), file=file))
     data = data_of(text)
     told = data["settings"][0]["part"]
     assert told == (
@@ -206,7 +206,7 @@ def test_a_setting_some_of_whose_seeds_failed_is_not_compared() -> None:
         else row
         for row in result.rows
     ]
-    text = page(replace(result, rows=tuple(rows)))
+    text = render_results(replace(result, rows=tuple(rows)))
     broken = [(s["n"], s["of"]) for s in data_of(text)["settings"] if s["n"] < s["of"]]
     assert broken == [(1, 2), (1, 2), (1, 2)]  # two partitioners, and the last point
     still = text.split('<div id="explore-still">', 1)[1].split('<div id="explore-live"', 1)[0]
@@ -225,12 +225,12 @@ def test_gates_of_a_case_are_lines_of_its_own() -> None:
         gate("disclosure.gain", at_most=0.3),
     ]
     config = {"evaluate": {"measures": ["reidentification", "disclosure"]}, "gates": gates}
-    text = page(swept(**config))
+    text = render_results(swept(**config))
     assert data_of(text)["bounds"] == [[1, 0.07, "gate ≤ 0.07", True], [2, 0.2, "gate ≤ 0.2", True]]
     assert "points are not measured by them: disclosure.gain at most 0.3." in text
     two = swept(cases=("people", "others"), seeds=1, **config)
     bases = {**two.bases, "people": CONFIG}
-    data = data_of(page(replace(two, bases=bases)))
+    data = data_of(render_results(replace(two, bases=bases)))
     assert data["axes"][0][:2] == ["case", ["people", "others"]]
     assert data["bounds"][0] == [1, 0.07, "gate ≤ 0.07", True, 0, 1]
 
@@ -249,7 +249,7 @@ def test_figures_are_judged_by_their_meanings(monkeypatch: pytest.MonkeyPatch) -
     names = ["kept", "silent", "mean_error", "rmse", "r2", "nmi", "precision", "average_class_size"]
     result = swept()
     rows = [replace(row, figures=dict.fromkeys(names, 0.5)) for row in result.rows[:-1]]
-    text = page(replace(result, rows=tuple(rows)))
+    text = render_results(replace(result, rows=tuple(rows)))
     less = {label: less for label, less, risk in data_of(text)["goals"] if not risk}
     assert less == {
         "kept": False,
@@ -266,20 +266,20 @@ def test_figures_are_judged_by_their_meanings(monkeypatch: pytest.MonkeyPatch) -
     # One has no direction, the other is a multiple of k.
     assert {*less} - {*offered} == {"silent", "average class size"}
     same = [row for row in rows if row.parameters[K] == 5]
-    assert ">average class size</option>" in page(replace(result, rows=tuple(same)))
+    assert ">average class size</option>" in render_results(replace(result, rows=tuple(same)))
 
 
 def test_the_largest_chance_is_that_of_all_seeds() -> None:
     result = swept(ks=(5, 10))
     rows = [replace(row, sizes={row.seed + 2: 9, 50: 1}) for row in result.rows[:-1]]
-    data = data_of(page(replace(result, rows=tuple(rows))))
+    data = data_of(render_results(replace(result, rows=tuple(rows))))
     assert data["settings"][0]["figures"][0] == [0.5, None]
     assert data["settings"][0]["figures"][1][1] is not None
 
 
 def test_no_text_ends_its_element() -> None:
     evil = ("</script><script>x", "<!--<script>", "a & b", "\u2028")
-    text = page(swept(ks=(5, 10), cases=evil, seeds=1))
+    text = render_results(swept(ks=(5, 10), cases=evil, seeds=1))
     assert text.count("<script") == usual().count("<script") == 2
     assert text.count("</script") == usual().count("</script")
     assert "<!--" not in text
@@ -306,7 +306,7 @@ def test_the_frontier_is_what_nothing_is_better_than() -> None:
 
 
 def test_readers_without_scripts_have_a_chart_for_each_table() -> None:
-    text = page(swept(cases=("people", "others"), seeds=1))
+    text = render_results(swept(cases=("people", "others"), seeds=1))
     still = text.split('<div id="explore-still">', 1)[1].split('<div id="explore-live"', 1)[0]
     assert re.findall(r"<figcaption>(\w+) <small>", still) == ["people", "others"]
     assert "accuracy by largest chance to be found" in still
@@ -317,7 +317,7 @@ def test_readers_without_scripts_have_a_chart_for_each_table() -> None:
 def test_a_page_of_500_trials_is_small() -> None:
     result = swept(ks=range(2, 86), seeds=1)
     assert len(result.rows) > 500
-    assert len(page(result).encode()) < 1_000_000
+    assert len(render_results(result).encode()) < 1_000_000
 
 
 def suggestion_page(**config: Any) -> tuple[str, dict[str, Any], Config]:

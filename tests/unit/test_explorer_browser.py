@@ -11,7 +11,7 @@ import yaml
 
 import anonlib
 from anonlib.pages import render_sweep
-from anonlib.sweeps.results import page as page_of
+from anonlib.sweeps.results import render_results as page_of
 from tests.explored import swept
 from tests.support import skip_or_fail
 from tests.unit.test_explorer import GOALS, suggestion_page

@@ -6,7 +6,7 @@ from pyspark.errors.exceptions.base import PySparkException
 
 from anonlib.config.model import RESERVED_PREFIX
 from anonlib.errors import ConfigError, InputError
-from anonlib.spark.expressions import blame_text
+from anonlib.spark.expressions import explain_blame
 
 NAMES = ["age", "größe", f"{RESERVED_PREFIX}row"]
 
@@ -23,7 +23,7 @@ class Unresolved(AnalysisException):
 
 
 def told(error: Exception) -> str:
-    with pytest.raises(ConfigError) as caught, blame_text("source.where", NAMES):
+    with pytest.raises(ConfigError) as caught, explain_blame("source.where", NAMES):
         raise error
     return str(caught.value)
 
@@ -89,6 +89,6 @@ def test_what_spark_refuses(kind: type[Exception], text: str, said: str) -> None
     [ConnectionError("refused"), InputError("no"), PySparkException("[X] y. SQLSTATE: 58030")],
 )
 def test_other_errors_pass(error: Exception) -> None:
-    with pytest.raises(type(error)) as caught, blame_text("source.where", NAMES):
+    with pytest.raises(type(error)) as caught, explain_blame("source.where", NAMES):
         raise error
     assert caught.value is error

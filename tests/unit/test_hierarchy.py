@@ -15,7 +15,7 @@ from anonlib.hierarchy import Hierarchy, parse_csv, read_hierarchy
 from anonlib.hierarchy.tree import Tree
 from anonlib.local.cell_grouping import cells
 from anonlib.privacy.t_closeness import TCloseness
-from anonlib.table.coverage import coverage
+from anonlib.table.coverage import find_coverage
 from anonlib.table.schema import Field
 from tests.oracles_generic import lost
 from tests.support import data_dir
@@ -404,6 +404,6 @@ def test_tokens_of_a_protected_column_of_numbers_mean_values() -> None:
     """A token is missing by what it means, as in a release."""
     codes = Hierarchy.of(parse_csv("1;*\n2;*\n"))
     values = pa.array([1, 2, 100, None], pa.int32())
-    found = coverage(codes, values, np.array([5, 4, 3, 2]), (" 1e2", "?"))
+    found = find_coverage(codes, values, np.array([5, 4, 3, 2]), (" 1e2", "?"))
     assert (found.n_values, found.n_missing_rows, found.lacking) == (2, 5, ())
-    assert coverage(codes, values, np.array([5, 4, 3, 2]), ("?",)).lacking == ("100",)
+    assert find_coverage(codes, values, np.array([5, 4, 3, 2]), ("?",)).lacking == ("100",)

@@ -9,11 +9,11 @@ import pytest
 
 from anonlib.errors import InputError
 from anonlib.spark import jars
-from anonlib.spark.jars import Jar, ensure_jars, jars_for
+from anonlib.spark.jars import Jar, ensure_jars, list_jars
 
 
 def test_jars_of_each_spark() -> None:
-    found = {minor: jars_for(f"{minor}.1") for minor in ("4.0", "4.1", "4.2")}
+    found = {minor: list_jars(f"{minor}.1") for minor in ("4.0", "4.1", "4.2")}
     for minor, of_delta in found.items():
         assert [jar.artifact for jar in of_delta] == [f"delta-spark_{minor}_2.13", "delta-storage"]
     assert len({of_delta[0].sha256 for of_delta in found.values()}) == 3
@@ -21,7 +21,7 @@ def test_jars_of_each_spark() -> None:
 
 def test_unknown_spark() -> None:
     with pytest.raises(InputError, match=r"this is Spark 5\.0\.0; .* for 4\.0, 4\.1, 4\.2"):
-        jars_for("5.0.0")
+        list_jars("5.0.0")
 
 
 def test_what_is_ensured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -33,8 +33,8 @@ def test_what_is_ensured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         path.write_text(jar.artifact)
     monkeypatch.setenv("ANONLIB_MAVEN_URL", (tmp_path / "repository").as_uri())
     monkeypatch.setenv("ANONLIB_JARS", str(tmp_path / "jars"))
-    monkeypatch.setattr(jars, "jars_for", lambda spark: (delta,))
-    monkeypatch.setattr(jars, "s3_jars", lambda: [s3])
+    monkeypatch.setattr(jars, "list_jars", lambda spark: (delta,))
+    monkeypatch.setattr(jars, "list_s3_jars", lambda: [s3])
     monkeypatch.setattr(jars, "_hadoop", lambda: jars.HADOOP)
     of_delta = {tmp_path / "jars" / "a-1.jar": delta}
     both = {**of_delta, tmp_path / "jars" / "s3" / "b-1.jar": s3}
@@ -56,17 +56,19 @@ def test_a_user_without_a_home(monkeypatch: pytest.MonkeyPatch, named: str | Non
     monkeypatch.setattr(sys, "prefix", "/nowhere")
     monkeypatch.setattr(os, "getuid", lambda: 987_654)
     if named == "/opt/jars":
-        assert jars.jar_dir() == Path(named)
+        assert jars.find_jar_folder() == Path(named)
         return
     with pytest.raises(
         InputError, match=r"HOME is not set, .*; set ANONLIB_JARS to the whole path"
     ):
-        jars.jar_dir()
+        jars.find_jar_folder()
 
 
 def test_jars_of_s3_are_for_one_hadoop(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jars, "_hadoop", lambda: jars.HADOOP)
-    assert {jar.version for jar in jars.s3_jars() if jar.artifact == "hadoop-aws"} == {jars.HADOOP}
+    assert {jar.version for jar in jars.list_s3_jars() if jar.artifact == "hadoop-aws"} == {
+        jars.HADOOP
+    }
     monkeypatch.setattr(jars, "_hadoop", lambda: "3.4.1")
     with pytest.raises(InputError, match=r"needs a Spark with Hadoop 3\.5\.0, .* has 3\.4\.1"):
-        jars.s3_jars()
+        jars.list_s3_jars()

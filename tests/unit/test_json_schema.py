@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from anonlib import registry
-from anonlib.config.json_schema import json_schema
+from anonlib.config.json_schema import make_json_schema
 from anonlib.config.model import Config
 
 CONFIGS = sorted((Path(__file__).parents[2] / "conf").glob("*.yaml"))
@@ -30,7 +30,7 @@ MINIMAL: dict[str, Any] = {
 
 @pytest.fixture(scope="module")
 def schema() -> dict[str, Any]:
-    return json_schema()
+    return make_json_schema()
 
 
 def references(node: Any) -> set[str]:

@@ -8,7 +8,7 @@ import pytest
 
 from anonlib.auditing.report import AuditReport, Verdict
 from anonlib.cli import main
-from anonlib.cli.show.junit import as_junit, audit_cases, line_cases
+from anonlib.cli.show.junit import as_junit, audit_cases, make_line_cases
 from anonlib.errors import Problem
 from anonlib.run.confirmation import LineVerdict
 
@@ -74,7 +74,7 @@ def test_a_failure_where_the_exit_code_is_one(told: AuditReport) -> None:
 def test_lines_of_a_certificate() -> None:
     line = LineVerdict("rows", "rows", "confirmed", "")
     other = [replace(line, state="contradicted", reason="21"), replace(line, state="unsaid")]
-    xml = suite(as_junit("verify", "out/t", [*line_cases([line, *other])]))
+    xml = suite(as_junit("verify", "out/t", [*make_line_cases([line, *other])]))
     assert [[each.tag for each in case] for case in xml] == [[], ["failure"], ["skipped"]]
 
 
@@ -93,7 +93,7 @@ def test_formats(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setattr("anonlib.cli.config_of", lambda args: None)
+    monkeypatch.setattr("anonlib.cli.load_config", lambda args: None)
     monkeypatch.setattr("anonlib.pipeline.audit_delta", lambda *_, **more: report(HOLDS))
     assert main(["audit", "out/t", "--conf", "t.yaml", *flags]) == 0
     assert capsys.readouterr().out.startswith(begins)

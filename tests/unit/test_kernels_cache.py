@@ -15,7 +15,7 @@ from anonlib import compiled
 
 def test_private_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    found = compiled.private_directory()
+    found = compiled.make_private_directory()
     assert found == tmp_path / "anonlib" / "numba"
     assert found.stat().st_mode & 0o777 == 0o700
 
@@ -30,7 +30,7 @@ def test_directories_that_others_could_write_to_are_passed_over(
     (temporary / f"anonlib-numba-{os.getuid()}").symlink_to(tmp_path)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr("tempfile.tempdir", str(temporary))
-    found = compiled.private_directory()
+    found = compiled.make_private_directory()
     assert found.parent == temporary
     assert not found.is_symlink()
     assert found.stat().st_mode & 0o777 == 0o700
@@ -56,7 +56,7 @@ def files_of(package: Path) -> set[Path]:
 
 def test_a_directory_that_the_user_names_is_used(tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
-    assert compiled.cache_directory.__wrapped__().parent == tmp_path
+    assert compiled.find_cache_directory.__wrapped__().parent == tmp_path
 
 
 def test_other_packages_keep_their_cache() -> None:
@@ -73,7 +73,7 @@ def _step(n: int, up: bool) -> int:
 
 def test_a_constant_is_no_reason_to_compile_again(tmp_path: Path, monkeypatch: Any) -> None:
     """In a cache of its own: what is loaded from one is not compiled, nor is what it calls."""
-    monkeypatch.setattr(compiled, "cache_directory", lambda: tmp_path)
+    monkeypatch.setattr(compiled, "find_cache_directory", lambda: tmp_path)
     step: Any = compiled.njit(_step)
 
     @compiled.njit
@@ -85,7 +85,7 @@ def test_a_constant_is_no_reason_to_compile_again(tmp_path: Path, monkeypatch: A
 
 
 def test_a_function_that_makes_arrays_must_count_them(tmp_path: Path, monkeypatch: Any) -> None:
-    monkeypatch.setattr(compiled, "cache_directory", lambda: tmp_path)
+    monkeypatch.setattr(compiled, "find_cache_directory", lambda: tmp_path)
 
     @compiled.njit_in_place
     def total(n: int) -> float:

@@ -62,7 +62,9 @@ SPARKLESS = [
     *["registry", "table", "text", "worker"],
 ]
 #: What no session of Spark Connect has: the JVM of the driver, and what is asked of it by name.
-JVM = re.compile(r"\b(_jvm|_jdf|_jsparkSession|sparkContext|java_class|find_class)\b|spark\.jvm\b")
+JVM = re.compile(
+    r"\b(_jvm|_jdf|_jsparkSession|sparkContext|find_java_class|find_class)\b|spark\.jvm\b"
+)
 #: Who needs it outside `spark/`, and why.
 NEEDS_JVM = {
     "anonlib.progress": "the jobs of a stage are a group; it knows no Spark but the given session",

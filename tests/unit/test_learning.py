@@ -15,12 +15,12 @@ from anonlib.hierarchy.files import parse_csv
 from anonlib.measure.examples import (
     Examples,
     LearnTarget,
-    baseline,
-    examples,
+    find_baseline,
     fit_and_score,
-    target_of,
+    read_target,
+    take_examples,
 )
-from anonlib.measure.features import Features, fit, predictors
+from anonlib.measure.features import Features, fit, list_predictors
 from anonlib.measure.learners import Learner
 from anonlib.measure.scores import Scores
 from anonlib.recode import Cells, Domain
@@ -173,8 +173,8 @@ def test_predictors() -> None:
             named("label", Role.TARGET),
         )
     )
-    assert [c.id for c in predictors(schema, ["label"], "released")] == ["city", "illness"]
-    assert [c.id for c in predictors(schema, ["illness"], "quasi_identifiers")] == ["city"]
+    assert [c.id for c in list_predictors(schema, ["label"], "released")] == ["city", "illness"]
+    assert [c.id for c in list_predictors(schema, ["illness"], "quasi_identifiers")] == ["city"]
 
 
 # --- targets and models
@@ -186,9 +186,9 @@ def label(values: Any, **more: Any) -> Column:
 
 def test_targets() -> None:
     table = pa.table({"c0": pa.array([10, 9, None, 10])})
-    number = target_of(label([1]), None, table)
+    number = read_target(label([1]), None, table)
     assert number.n_classes == 0
-    classes = target_of(label([1]), Scale.NOMINAL, table)
+    classes = read_target(label([1]), Scale.NOMINAL, table)
     assert classes.classes is not None
     assert classes.classes.to_pylist() == [9, 10]
     assert np.isnan(classes.values(table)[2])
@@ -196,14 +196,14 @@ def test_targets() -> None:
     other = pa.table({"c0": pa.array([8, 9])})
     assert np.isnan(classes.values(other)).tolist() == [True, False]
     with pytest.raises(InputError, match="column age: a target has 1 to 100 classes, this one 0"):
-        target_of(label(["x"]), None, pa.table({"c0": pa.array([None], pa.string())}))
+        read_target(label(["x"]), None, pa.table({"c0": pa.array([None], pa.string())}))
 
 
 def test_rows_without_a_target_are_left_out() -> None:
     table = pa.table({"c0": ["a", None, "b"], "c1": [1.0, 2.0, 3.0]})
     number = Column("x", "c1", Role.SENSITIVE, pa.float64(), "double")
-    found = examples(
-        table, fit([number], table), target_of(label(["a"]), None, table), released=False
+    found = take_examples(
+        table, fit([number], table), read_target(label(["a"]), None, table), released=False
     )
     assert found.y.tolist() == [0, 1]
     assert found.x.shape == (2, 2)
@@ -244,7 +244,7 @@ def test_every_learner_finds_what_is_planted(learner: Learner, n_classes: int) -
     train, test = planted(600, n_classes, 1), planted(200, n_classes, 2)
     found = fit_and_score(learner, train, test, n_classes=n_classes, seed=3)
     assert found == fit_and_score(learner, train, test, n_classes=n_classes, seed=3)
-    told = baseline(train, test, n_classes=n_classes)
+    told = find_baseline(train, test, n_classes=n_classes)
     if n_classes:
         assert found.accuracy is not None
         assert found.accuracy > 0.9
@@ -268,7 +268,7 @@ def test_every_learner_copes_with_little(learner: Learner) -> None:
         whole = planted(40, 3, 1)
         first = Examples(whole.x[whole.y == 0], whole.y[whole.y == 0])
         alone = fit_and_score(learner, first, test, n_classes=3, seed=0)
-        assert alone == baseline(first, test, n_classes=3)
+        assert alone == find_baseline(first, test, n_classes=3)
         kept = np.append(np.flatnonzero(whole.y == 0), np.flatnonzero(whole.y == 2)[0])
         few = Examples(whole.x[kept], whole.y[kept])
         assert fit_and_score(learner, few, test, n_classes=3, seed=0).accuracy is not None
@@ -289,7 +289,7 @@ def test_a_model_learns_from_intervals_what_raw_rows_show() -> None:
     ]
     raw = pa.table({"c0": wage, "c1": answers})
     train, test = raw.slice(0, 1500), raw.slice(1500)
-    target = target_of(columns[1], None, raw)
+    target = read_target(columns[1], None, raw)
     features = fit(columns[:1], train)
     learner = registry.build("learner", {"type": "logistic_regression"})
     rank = np.argsort(np.argsort(train.column("c0").to_numpy()))
@@ -297,8 +297,8 @@ def test_a_model_learns_from_intervals_what_raw_rows_show() -> None:
     for name, cell in {"along": rank // 10, "across": np.arange(1500) % 5}.items():
         table = released(columns[0], train.column("c0").combine_chunks(), cell.tolist())
         table = table.append_column("c1", train.column("c1"))
-        ours = examples(table, features, target, released=True)
-        held = examples(test, features, target, released=False)
+        ours = take_examples(table, features, target, released=True)
+        held = take_examples(test, features, target, released=False)
         found[name] = fit_and_score(learner, ours, held, n_classes=2, seed=0).accuracy
     assert found["along"] is not None
     assert found["across"] is not None

@@ -12,7 +12,7 @@ import anonlib
 from anonlib import registry
 from anonlib.in_hand.released_table import Release
 from anonlib.loss import Metric, ReleasedBlock, list_metrics
-from anonlib.loss.ncp import penalties
+from anonlib.loss.ncp import penalize
 from anonlib.partition.cuts import no_cuts
 from anonlib.partition.repair import deal_one_each
 from anonlib.partition.settlement import Controllers
@@ -148,7 +148,7 @@ def lose(block: Block, encoding: Encoding, values: Any, recoder: str) -> Any:
     assert released[encoding.id].is_null().to_pylist() == [True, True, False]
     types = {encoding.id: values.type}
     extents = find_least_extents(block, cells, [encoding], {encoding.id: own}, released, types)
-    return penalties(ReleasedBlock(block, cells.id, 3, least_extents=extents))
+    return penalize(ReleasedBlock(block, cells.id, 3, least_extents=extents))
 
 
 def test_rows_that_a_kernel_leaves_out_have_lost_all() -> None:

@@ -12,7 +12,7 @@ from anonlib.config import listing
 from anonlib.config.listing import Parameter
 from anonlib.kernels import Kernel
 from anonlib.measure import Measure
-from anonlib.pages.words import first_sentence
+from anonlib.pages.words import take_first_sentence
 from anonlib.registry import plugins
 
 
@@ -70,7 +70,7 @@ def test_figures_and_their_meanings_are_said(measure: type[Measure]) -> None:
     assert measure.names
     for meaning in measure.names.values():
         assert re.fullmatch(r"(?![A-Z])[^;\n]{10,110}; [^;\n]{5,70}[^.;\n]", meaning), meaning
-    assert len(first_sentence(listing.first_paragraph(measure))) < 90
+    assert len(take_first_sentence(listing.take_first_paragraph(measure))) < 90
 
 
 def test_figures_as_json(capsys: pytest.CaptureFixture[str]) -> None:
@@ -122,7 +122,7 @@ def test_bounds_and_kinds_of_parameters() -> None:
         most: int | None = Field(None, ge=2, description="most of it")
         quick: bool = Field(True, description="whether")
 
-    assert listing.first_paragraph(Odd) == "Does odd things."
+    assert listing.take_first_paragraph(Odd) == "Does odd things."
     assert list(listing._parameters(Odd)) == [
         Parameter("share", None, "number > 0, <= 1", "of it"),
         Parameter("most", "null", "integer >= 2 | null", "most of it"),

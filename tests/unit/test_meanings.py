@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 import anonlib
-from anonlib.pages.comparison import OTHER, comparison_page
+from anonlib.pages.comparison import OTHER, make_comparison_page
 from anonlib.pages.meanings import explain_figure, explain_names, find_kind
 from anonlib.pages.release import release_page
 from tests import reports
@@ -54,13 +54,13 @@ def test_what_nobody_knows_is_said_to_be_unknown() -> None:
 
 def test_a_comparison_follows_the_records() -> None:
     this, other = record(0.5, **SAID), record(0.4, **SAID) | {"run_id": "other"}
-    found = comparison_page(this, other)
+    found = make_comparison_page(this, other)
     (table,) = [each for each in found.risks if each.caption == "foreign"]
     assert table.rows == (("found", 0.5, 0.4, OTHER, SAID["names"]["found"]),)
-    unknown = comparison_page(record(), record() | {"run_id": "other"})
+    unknown = make_comparison_page(record(), record() | {"run_id": "other"})
     assert [each.caption for each in unknown.others] == ["foreign"]
     assert "foreign" not in [each.caption for each in (*unknown.risks, *unknown.utilities)]
-    one = comparison_page(record(), other)
+    one = make_comparison_page(record(), other)
     assert "foreign" in [each.caption for each in one.risks]
 
 

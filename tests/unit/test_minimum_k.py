@@ -9,7 +9,7 @@ from anonlib.config.model import Config
 from anonlib.config.reading import parse
 from anonlib.errors import ConfigError
 from anonlib.sweeps.file import parse_sweep
-from anonlib.sweeps.settings import Sweep, sweep_problems
+from anonlib.sweeps.settings import Sweep, find_sweep_problems
 
 RAW: dict[str, Any] = {
     "source": {"format": "csv", "path": "people.csv"},
@@ -72,18 +72,18 @@ def two_cases(**changes: Any) -> Sweep:
 
 def test_points_of_sweeps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(VARIABLE, "10")
-    (problem,) = set(sweep_problems(two_cases(seeds=2)))
+    (problem,) = set(find_sweep_problems(two_cases(seeds=2)))
     assert problem.where == "cases.small: privacy.models.0.k"
     assert problem.text == "k is 3; the operator of this installation allows no k below 10"
     grid = {"privacy.models.0.k": [10, 9, 8]}
-    found = sorted(set(sweep_problems(two_cases(grid=grid))))
+    found = sorted(set(find_sweep_problems(two_cases(grid=grid))))
     assert [(p.where, p.text[:6]) for p in found] == [
         (f"cases.{case}: privacy.models.0.k", f"k is {k}")
         for case in ("large", "small")
         for k in (8, 9)
     ]
-    assert [*sweep_problems(two_cases(grid={"privacy.models.0.k": [10]}))] == []
-    assert {p.text[:6] for p in sweep_problems(two_cases(grid=grid), "9", "20")} == {
+    assert [*find_sweep_problems(two_cases(grid={"privacy.models.0.k": [10]}))] == []
+    assert {p.text[:6] for p in find_sweep_problems(two_cases(grid=grid), "9", "20")} == {
         *("k is 8", "k is 9", "k is 1")
     }
 
@@ -93,14 +93,16 @@ def test_versions_that_points_learn_from(monkeypatch: pytest.MonkeyPatch) -> Non
     version = {"set": {"privacy.models.0.k": 5}}
     learn = {"model": "mlp", "target": "illness", "split": "after", "version": version}
     given = two_cases(grid={"privacy.models.0.k": [10]}, learn=learn)
-    assert {problem.where for problem in sweep_problems(given)} == {
+    assert {problem.where for problem in find_sweep_problems(given)} == {
         f"cases.{case}: learn.version.set: privacy.models.0.k" for case in ("small", "large")
     }
 
 
 def test_sweeps_with_a_minimum_that_can_not_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(VARIABLE, "ten")
-    assert {p.where for p in sweep_problems(two_cases())} == {f"environment variable {VARIABLE}"}
+    assert {p.where for p in find_sweep_problems(two_cases())} == {
+        f"environment variable {VARIABLE}"
+    }
 
 
 class Session:

@@ -16,8 +16,7 @@ HOME = Path(anonlib.__file__).parent
 SHARED = {
     "file core.py": "the compiled loops of the algorithm that its folder is named by",
     "file search.py": "the search of the algorithm that its folder is named by",
-    "function missing_values": "the audit has code of its own for what makes releases",
-    "function baseline": "one interface of two engines, in memory and in Spark",
+    "function find_baseline": "one interface of two engines, in memory and in Spark",
     "function fit_and_score": "one interface of two engines, in memory and in Spark",
 }
 #: Participles that don't end in -ed.

@@ -13,7 +13,7 @@ from anonlib.measure import Findings
 from anonlib.measure.case import PersonRows, split_by_cost
 from anonlib.measure.fidelity.marginals import Marginals
 from anonlib.measure.fidelity.overview import LEFT_OUT, NAMED, NOTHING, ODD, PUBLISHED, Overview
-from anonlib.pages.measures import distributions
+from anonlib.pages.measures import list_distributions
 from anonlib.recode import Cells, Domain
 from anonlib.recode.centroid import Centroid
 from anonlib.recode.interval import Interval
@@ -271,7 +271,7 @@ def test_a_page_has_each_column_once() -> None:
 
     overview = {"series": [series("age", 0.1), series("ill", 0.2)]}
     measures = {"marginals": {"series": [series("age", 0.3)]}}
-    charts = distributions({"measures": measures}, overview).charts
+    charts = list_distributions({"measures": measures}, overview).charts
     assert [chart.title for chart in charts] == ["age", "ill"]
     assert charts[0].table.rows[0][1] == 0.3
 

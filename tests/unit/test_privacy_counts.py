@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from anonlib import registry
 from anonlib.privacy import CellCounts, Reference, SparseCounts
 from anonlib.privacy.l_diversity import LDiversity
-from anonlib.privacy.shares import reference_of, whole_table
+from anonlib.privacy.shares import make_reference, make_whole_table
 from anonlib.privacy.t_closeness import TCloseness
 
 
@@ -35,7 +35,7 @@ def test_the_reference_of_codes(
     value: list[int], person: list[int] | None, count: list[int], n_missing: int
 ) -> None:
     persons = None if person is None else ints(*person)
-    reference = reference_of(ints(*value), 4, persons)
+    reference = make_reference(ints(*value), 4, persons)
     assert reference.count.tolist() == count
     assert reference.n_missing == n_missing
 
@@ -43,7 +43,7 @@ def test_the_reference_of_codes(
 @pytest.mark.parametrize("n_known", [None, 5])
 def test_the_whole_table_is_a_cell(n_known: int | None) -> None:
     reference = Reference(ints(3, 0, 4), 2)
-    cells = whole_table("ill", reference, 8, n_known)
+    cells = make_whole_table("ill", reference, 8, n_known)
     assert (cells.n_rows.tolist(), cells.n_persons.tolist()) == ([9], [8])
     assert cells.references == {"ill": reference}
     counts = cells.sensitive["ill"]

@@ -23,7 +23,7 @@ from anonlib.privacy.delta_disclosure import DeltaDisclosure
 from anonlib.privacy.k_anonymity import KAnonymity
 from anonlib.privacy.l_diversity import LDiversity
 from anonlib.privacy.p_sensitive import PSensitive
-from anonlib.privacy.shares import reference_of
+from anonlib.privacy.shares import make_reference
 from anonlib.privacy.t_closeness import TCloseness
 from anonlib.run.history import Commit
 from anonlib.run.promise import (
@@ -74,7 +74,7 @@ def test_a_model_that_implies_another_holds_no_cell_that_fails_it(cells: list[li
         np.concatenate([count for _, count in entries]),
     )
     sizes = np.array([len(cell) for cell in cells])
-    seen = CellCounts(sizes, sizes, {"s": counts}, {"s": reference_of(everything, 5)})
+    seen = CellCounts(sizes, sizes, {"s": counts}, {"s": make_reference(everything, 5)})
     holds = {model: model.holds(seen) for model in MODELS}
     for strong, weak in PAIRS:
         assert not (holds[strong] & ~holds[weak]).any(), (strong, weak)

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from anonlib.encode._published import from_parents
+from anonlib.encode._published import read_parents
 from anonlib.errors import InputError
 from anonlib.hierarchy import Hierarchy
 from anonlib.recode import Cells, Domain
@@ -70,7 +70,7 @@ def hierarchy_of(column: Any) -> Hierarchy:
     n_groups = 1 + c // 50
     group = np.sort(np.arange(c) % n_groups)
     parents = [*(c + group), *[c + n_groups] * (n_groups + 1)]
-    return from_parents([*names, *(f"group {i}" for i in range(n_groups)), "*"], parents)
+    return read_parents([*names, *(f"group {i}" for i in range(n_groups)), "*"], parents)
 
 
 COLUMNS = columns()

@@ -26,7 +26,7 @@ from anonlib.partition.cuts import Cuts
 from anonlib.privacy.k_anonymity import KAnonymity
 from anonlib.run.manifest_persons import read_persons_return
 from anonlib.run.promise import Promise
-from anonlib.run.records import manifest, record
+from anonlib.run.records import format_manifest, format_record
 from anonlib.run.result import ReleaseResult
 from anonlib.table.block import Block
 from anonlib.table.encoding import Encoding
@@ -103,7 +103,7 @@ def public(
 ) -> dict[str, Any]:
     report: Any = Report()
     outcome: Any = Outcome(losses)
-    text = manifest(
+    text = format_manifest(
         made, "run-1", report, outcome, n_rows_in, promise=PROMISE, persons_return=persons_return
     )
     found: dict[str, Any] = json.loads(text)
@@ -172,7 +172,7 @@ def test_manifest_of_a_table_that_was_appended_to() -> None:
     outcome: Any = Outcome(digest=SimpleNamespace(n_rows=30))
     release = {"path": "out", "mode": "append", "acknowledge_returning": True}
     found = json.loads(
-        manifest(config(release=release), "run-2", report, outcome, 33, promise=PROMISE)
+        format_manifest(config(release=release), "run-2", report, outcome, 33, promise=PROMISE)
     )
     counts = [found[f"rows_{what}"] for what in ("released", "added", "suppressed")]
     assert counts == [1000, 30, "<5"]
@@ -181,7 +181,9 @@ def test_manifest_of_a_table_that_was_appended_to() -> None:
     assert found["audited"] == "the whole table"
     by_parts: Any = SimpleNamespace(model="k_anonymity k=5", holds=True, note=BY_PARTS)
     for apart in (Report(by_batch=True), Report(verdicts=(by_parts,))):
-        text = manifest(config(release=release), "run-2", apart, outcome, 33, promise=PROMISE)  # type: ignore[arg-type]
+        text = format_manifest(
+            config(release=release), "run-2", apart, outcome, 33, promise=PROMISE
+        )  # type: ignore[arg-type]
         assert json.loads(text)["audited"] == "each batch when it was added"
 
 
@@ -219,7 +221,7 @@ def test_parameters_of_recoders_that_are_public(tmp_path: Path) -> None:
 
     def told(levels: dict[str, int] | None) -> list[Any]:
         report, outcome = Report(), Outcome()
-        text = manifest(made, "run-1", report, outcome, 1000, promise=PROMISE, levels=levels)  # type: ignore[arg-type]
+        text = format_manifest(made, "run-1", report, outcome, 1000, promise=PROMISE, levels=levels)  # type: ignore[arg-type]
         return [column.get("parameters") for column in json.loads(text)["columns"]]
 
     assert told(None) == [{"bottom": 20, "round_to": 5}, None]
@@ -249,7 +251,7 @@ def test_hierarchies_of_released_nodes_are_public(tmp_path: Path) -> None:
         made = config(attributes=attributes, recode={"nominal": recoder})
         trees = {name: (tree, {0, 3}) for name, tree in resolve(made, fields).hierarchies.items()}
         found = json.loads(
-            manifest(made, "run-1", report, outcome, 1000, (), trees, promise=PROMISE)
+            format_manifest(made, "run-1", report, outcome, 1000, (), trees, promise=PROMISE)
         )
         if recoder in ("lca", "proportional"):
             assert found["hierarchies"] == {
@@ -327,7 +329,7 @@ def private(made: Config, n_missing: int = 14) -> tuple[str, dict[str, Any]]:
     plan: Any = SimpleNamespace(to_dict=lambda: {"cuts": cuts.to_dict(), "n_blocks": 2})
     audit: Any = Report()
     result = ReleaseResult("run-1", False, n_rows_in=1003, n_rows_out=1000, audit=audit)
-    text = record(made, result, source, scan, plan, PROMISE)
+    text = format_record(made, result, source, scan, plan, PROMISE)
     return text, json.loads(text)
 
 
@@ -354,7 +356,7 @@ def test_private_record_has_no_secrets_of_paths() -> None:
     scan: Any = SimpleNamespace(
         encodings=(), n_missing={}, n_rows=0, content=Content(1.0, {}, (), {})
     )
-    found = json.loads(record(config(), result, source, scan, None, PROMISE))
+    found = json.loads(format_record(config(), result, source, scan, None, PROMISE))
     assert found["table"] == "s3a://…@bucket/t"
 
 

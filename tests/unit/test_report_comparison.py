@@ -13,7 +13,14 @@ import anonlib
 from anonlib.cli import main
 from anonlib.errors import InputError
 from anonlib.pages import render_comparison
-from anonlib.pages.comparison import ALIKE, OTHER, THIS, UNKNOWN, comparison_page, explain_apart
+from anonlib.pages.comparison import (
+    ALIKE,
+    OTHER,
+    THIS,
+    UNKNOWN,
+    explain_apart,
+    make_comparison_page,
+)
 from tests import reports
 
 EVIL = '<script>alert("x")</script>'
@@ -33,7 +40,7 @@ class TestBetter:
         this, other = two()
         this["losses"] = {"ncp": 0.1, "precision": 0.6, "sse": 0.2, "entropy": None}
         other["losses"] = {"ncp": 0.2, "precision": 0.7, "sse": 0.2, "entropy": 0.1}
-        found = rows(comparison_page(this, other).losses)
+        found = rows(make_comparison_page(this, other).losses)
         assert found["ncp"][:3] == (0.1, 0.2, THIS)
         assert found["precision"][:3] == (0.6, 0.7, OTHER)
         assert found["sse"][2] == ALIKE
@@ -43,23 +50,23 @@ class TestBetter:
     def test_suppressed_rows_are_a_loss(self) -> None:
         this, other = two()
         this["n_suppressed"], other["n_suppressed"] = 0, this["n_rows_in"] // 2
-        page = comparison_page(this, other)
+        page = make_comparison_page(this, other)
         assert rows(page.losses)["rows suppressed"][:3] == (0, 0.5, THIS)
         assert "this run is better by 1, the other by 0" in " ".join(page.summary)
         this["n_suppressed"] = other["n_suppressed"] = 0
-        assert "rows suppressed" not in rows(comparison_page(this, other).losses)
+        assert "rows suppressed" not in rows(make_comparison_page(this, other).losses)
 
     def test_figures_for_comparison_are_not_judged(self) -> None:
         this, other = two()
         own = other["evaluation"]["measures"]["disclosure"]["figures"]
         own[0]["value"], own[1]["value"] = 0.9, 0.9  # `correct` is a risk, `base` is a guess
-        page = comparison_page(this, other)
+        page = make_comparison_page(this, other)
         found = rows(next(table for table in page.risks if table.caption == "disclosure"))
         assert found["correct of diagnosis"][2] == THIS
         assert found["base of diagnosis"][2] == UNKNOWN
 
     def test_risks_are_apart_from_utility(self) -> None:
-        page = comparison_page(*two())
+        page = make_comparison_page(*two())
         risks = [table.caption for table in page.risks]
         assert risks == ["class sizes", "reidentification", "disclosure"]
         assert "learning" in [table.caption for table in page.utilities]
@@ -68,7 +75,7 @@ class TestBetter:
     def test_multiples_of_k_are_not_compared_across_k(self) -> None:
         this, other = two()
         other["audit"]["verdicts"][0] |= {"model": "k_anonymity k=5", "required": 5, "value": 5}
-        page = comparison_page(this, other)
+        page = make_comparison_page(this, other)
         assert rows(page.losses)["average class size"][2] == UNKNOWN
         assert rows(page.losses)["cell size"][2] == ALIKE
         assert rows(page.models)["k-anonymity"] == ("k = 10", "10", "k = 5", "5")
@@ -76,7 +83,7 @@ class TestBetter:
     def test_chance_by_class_size(self) -> None:
         this, other = two()
         other["audit"]["sizes"] = [[5, 6000]]
-        page = comparison_page(this, other)
+        page = make_comparison_page(this, other)
         assert rows(page.risks[0])["largest chance to be found"][:3] == (0.1, 0.2, THIS)
 
     def test_a_measure_with_other_parameters(self) -> None:
@@ -84,7 +91,7 @@ class TestBetter:
         this["settings"]["measures"] = ["learning holdout=0.3", "queries"]
         other["settings"]["measures"] = ["learning holdout=0.2", "queries"]
         other["evaluation"]["measures"]["learning"]["figures"][0]["value"] = 0.1
-        page = comparison_page(this, other)
+        page = make_comparison_page(this, other)
         learning = next(table for table in page.utilities if table.caption == "learning")
         assert {row[3] for row in learning.rows} == {UNKNOWN}
         assert "The runs made learning with other parameters: its figures are not compared." in (
@@ -95,19 +102,19 @@ class TestBetter:
         this, other = two()
         other["settings"]["kernel"] = "mondrian"
         other["losses"]["ncp"] = 0.9
-        page = comparison_page(this, other)
+        page = make_comparison_page(this, other)
         risk, utility, settings = page.summary
         assert risk.startswith("Of ")
         assert "figures of risk, this run is better by 0, the other by 0, and" in risk
         assert "of loss and utility, this run is better by 1, the other by 0, and" in utility
         assert settings == "Settings that differ: kernel."
         assert rows(page.settings) == {"kernel": ("mdav", "mondrian")}
-        assert comparison_page(*two()).summary[-1] == "Settings that differ: none."
+        assert make_comparison_page(*two()).summary[-1] == "Settings that differ: none."
 
     def test_models_that_fail_come_first(self) -> None:
         this, other = two()
         other["audit"]["verdicts"][1]["holds"] = False
-        page = comparison_page(this, other)
+        page = make_comparison_page(this, other)
         assert page.summary[0] == "1 privacy model of the other run does not hold."
         assert rows(page.models)["l-diversity of diagnosis"][3] == "2 or better, FAILS"
 
@@ -115,7 +122,7 @@ class TestBetter:
         this, other = two()
         label = "l_diversity l=2 attribute=marital status kind=distinct"
         other["audit"]["verdicts"][1]["model"] = label
-        found = rows(comparison_page(this, other).models)
+        found = rows(make_comparison_page(this, other).models)
         assert found["l-diversity of marital status, kind = distinct"][2] == "l = 2"
 
     def test_models_that_differ_in_kind_or_number(self) -> None:
@@ -130,7 +137,7 @@ class TestBetter:
                 for s in specs
             ),
         ]
-        table = comparison_page(this, other).models
+        table = make_comparison_page(this, other).models
         assert table is not None
         asked = [(row[0], row[1]) for row in table.rows]
         assert asked[1:4] == [
@@ -174,7 +181,7 @@ class TestApart:
 
     def never_better(self, this: dict[str, Any], other: dict[str, Any], reason: str) -> None:
         assert any(reason in each for each in explain_apart(this, other))
-        page = comparison_page(this, other)
+        page = make_comparison_page(this, other)
         assert not page.comparable
         assert "can't be compared" in page.summary[0]
         assert page.losses is not None
@@ -201,7 +208,7 @@ class TestApart:
         this, other = two()
         this["missing"] = {"age": one}
         other["missing"] = {"age": another}
-        assert comparison_page(this, other).comparable is not apart
+        assert make_comparison_page(this, other).comparable is not apart
 
     def test_releases_in_memory_of_other_rows(self) -> None:
         records = []
@@ -224,7 +231,7 @@ class TestApart:
             records.append(found.record)
         assert records[0]["missing"] == {"age": 40, "city": 0}
         assert [each["categories"] for each in records] == [{"city": 2}, {"city": 4}]
-        page = comparison_page(*records)
+        page = make_comparison_page(*records)
         assert "agree" not in page.notes[0]
         summary = page.summary[0]
         assert "other numbers of missing values in age; " in summary
@@ -233,7 +240,7 @@ class TestApart:
     def test_a_recoder_is_what_is_compared(self) -> None:
         this, other = two()
         other["settings"]["columns"]["age"]["recoder"] = "centroid"
-        page = comparison_page(this, other)
+        page = make_comparison_page(this, other)
         assert page.comparable
         assert rows(page.columns) == {
             "age": (
@@ -247,15 +254,15 @@ class TestApart:
         for record in (this, other):
             record["settings"]["source"] = {"format": "csv", "path": "a.csv", "filtered": True}
             record["settings"]["columns"]["age"]["hierarchy"] = True
-        notes = comparison_page(this, other).notes
+        notes = make_comparison_page(this, other).notes
         assert [note.partition(" ")[0] for note in notes] == ["The", "Records", "Records"]
         assert "numbers of rows, missing values, categories agree, but" in notes[0]
         del other["missing"]
         del this["categories"]
-        note = comparison_page(this, other).notes[0]
+        note = make_comparison_page(this, other).notes[0]
         assert "numbers of rows agree, but that the rows are the same is not shown." in note
         assert note.endswith("A record lacks the numbers of missing values, categories.")
-        assert comparison_page(*two()).notes == ()  # the generator makes the same rows
+        assert make_comparison_page(*two()).notes == ()  # the generator makes the same rows
 
 
 class TestPage:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from anonlib.pages import render_sweep
-from anonlib.pages.sweep import sweep_page
+from anonlib.pages.sweep import make_sweep_page
 from tests import reports
 
 K, KERNEL = "privacy.models.0.k", "kernel.type"
@@ -24,7 +24,7 @@ def rendered(rows: Any = None, **changes: Any) -> str:
 
 def test_means_and_deviations_over_seeds() -> None:
     rows = reports.sweep_rows()
-    page = sweep_page(rows, "t", AXES, FIGURES)
+    page = make_sweep_page(rows, "t", AXES, FIGURES)
     name, charts = page.figures[0]
     assert name == "accuracy"
     assert [chart.title for chart in charts] == ["adult", "heart"]
@@ -53,7 +53,7 @@ def test_a_failure_is_told_once_for_all_seeds() -> None:
         for row in reports.sweep_rows()
         if not row["error"]
     ]
-    page = sweep_page(rows, "t", AXES, FIGURES)
+    page = make_sweep_page(rows, "t", AXES, FIGURES)
     assert page.failures is not None
     assert page.failures.heads == ("case", "kernel", "k", "encoding", "points", "error")
     assert len(page.failures.rows) == 4
@@ -81,7 +81,7 @@ def test_one_look_in_any_order_of_rows() -> None:
 def test_a_line_has_one_colour_everywhere() -> None:
     """Also where others are missing."""
     rows = [r for r in reports.sweep_rows() if r["case"] == "adult" or r[KERNEL] != "mdav"]
-    page = sweep_page(rows, "t", AXES, FIGURES)
+    page = make_sweep_page(rows, "t", AXES, FIGURES)
     second = page.figures[0][1][1]
     assert second.legend == ((1, "●", "mdav"), (2, "■", "mondrian"))
     assert "var(--line-2)" in second.svg

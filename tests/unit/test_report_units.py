@@ -13,7 +13,7 @@ from anonlib.pages import render
 from anonlib.pages.loss_groups import explain_absent, group_losses
 from anonlib.pages.measures import find_middles, show_measures
 from anonlib.pages.release import release_page
-from anonlib.pages.specs import spec_of_verdict
+from anonlib.pages.specs import read_verdict_spec
 from anonlib.pages.words import as_sentence, spell_label, spell_model
 from anonlib.run.source_summary import _moments
 from anonlib.table.encoding import Encoding, fit_whole
@@ -131,7 +131,7 @@ class TestWords:
         ],
     )
     def test_models(self, label: str, words: str) -> None:
-        assert spell_model(spec_of_verdict({"model": label})) == words
+        assert spell_model(read_verdict_spec({"model": label})) == words
 
     def test_plugins(self) -> None:
         assert spell_label("mdav") == "mdav"

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from anonlib import parse
-from anonlib.config.summary import bare, plugin_label, summarize_config, summarize_plugin
+from anonlib.config.summary import bare, label_plugin, summarize_config, summarize_plugin
 
 SECRET = "Sesame"
 
@@ -65,7 +65,7 @@ def test_what_is_there() -> None:
         "age": {
             "role": "quasi_identifier",
             "scale": "continuous",
-            "recoder": plugin_label(config().recode.continuous),
+            "recoder": label_plugin(config().recode.continuous),
             "recoder_spec": summarize_plugin(config().recode.continuous),
         },
         "grade": {

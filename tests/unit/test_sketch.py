@@ -13,7 +13,7 @@ from anonlib.guesses.sketch import (
     find_equal,
     find_sources,
     rank_singling,
-    share_unique,
+    rate_unique,
 )
 
 TABLES = st.integers(1, 40).flatmap(
@@ -30,7 +30,7 @@ def unique(columns: list[list[int]]) -> float:
 @given(TABLES)
 def test_shares(columns: list[list[int]]) -> None:
     arrays = {f"c{i}": np.array(column, np.int64) for i, column in enumerate(columns)}
-    assert share_unique([*arrays.values()]) == unique(columns)
+    assert rate_unique([*arrays.values()]) == unique(columns)
     ranked = [*rank_singling(arrays, 3)]
     assert len(ranked) == min(3, len(columns))
     sets = combinations(columns, len(ranked))
@@ -56,7 +56,7 @@ def test_columns_that_single_out_only_together() -> None:
 
 
 def test_nothing() -> None:
-    assert share_unique([]) == 0.0
+    assert rate_unique([]) == 0.0
     assert [*rank_singling({}, 3)] == []
     assert find_copies({}) == []
 

@@ -11,7 +11,13 @@ from anonlib.config.model import Gate
 from anonlib.evaluation import Evaluation, judge
 from anonlib.measure import Figure, Findings
 from anonlib.pages.front import judge_risks
-from anonlib.pages.specs import find_measure, list_gates, list_models, read_persons, spec_of_verdict
+from anonlib.pages.specs import (
+    find_measure,
+    list_gates,
+    list_models,
+    read_persons,
+    read_verdict_spec,
+)
 
 
 def make(**changes: Any) -> dict[str, Any]:
@@ -51,7 +57,7 @@ def as_earlier(record: dict[str, Any]) -> dict[str, Any]:
 def test_a_column_named_like_a_part_of_a_label() -> None:
     record = make()
     assert "No privacy model protects pay:" in judge_risks(record)[1].reason
-    assert [spec_of_verdict(each) for each in record["audit"]["verdicts"]] == [
+    assert [read_verdict_spec(each) for each in record["audit"]["verdicts"]] == [
         {"type": "k_anonymity", "k": 5},
         {"type": "l_diversity", "l": 2, "attribute": "pay l=9"},
     ]
@@ -62,7 +68,7 @@ def test_a_joint_verdict_says_so_in_its_spec() -> None:
     pair = [{"type": "l_diversity", "l": 2, "attribute": name} for name in ("pay", "pay l=9")]
     models = [{"type": "k_anonymity", "k": 5}, *pair]
     record = make(privacy={"models": models, "joint": True})
-    joint = [spec_of_verdict(each).get("joint") for each in record["audit"]["verdicts"]]
+    joint = [read_verdict_spec(each).get("joint") for each in record["audit"]["verdicts"]]
     assert joint == [None] * 3 + [True] * 2
 
 

@@ -12,7 +12,7 @@ from anonlib.run.staging import may_deal, tells_nothing_private
 from anonlib.table.columns import CONTROLLER, COST, HELD, LINK, TOKEN
 from anonlib.table.schema import Field
 from anonlib.worker.marks import NO_MARKS, Marks
-from anonlib.worker.setup import output_schema
+from anonlib.worker.setup import make_output_schema
 
 
 @pytest.mark.parametrize(
@@ -80,6 +80,6 @@ def test_private_columns(changes: dict[str, Any], marks: Marks, private: list[st
     config = parse(given)
     schema = resolve(config, fields)
     released = [column.id for column in schema.released]
-    output = output_schema(schema, config, marks)
+    output = make_output_schema(schema, config, marks)
     assert output.names == [*released, *private]
     assert tells_nothing_private(output, released) is (not private)

@@ -148,7 +148,7 @@ def test_the_same_by_hadoop(monkeypatch: pytest.MonkeyPatch, gone: bool) -> None
         setPermission=close,
         exists=lambda path: not gone,
     )
-    monkeypatch.setattr(storage, "java_class", lambda spark, name: int)
+    monkeypatch.setattr(storage, "find_java_class", lambda spark, name: int)
     if gone:
         made.close("table")
         assert closed == ["a", "c"]

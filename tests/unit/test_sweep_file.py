@@ -8,7 +8,7 @@ import yaml
 
 from anonlib.errors import ConfigError, InputError
 from anonlib.kernels.mdav_sd import MdavSd
-from anonlib.sweeps.file import grid_points, load_sweep, parse_sweep, shorten
+from anonlib.sweeps.file import expand_grid, load_sweep, parse_sweep, shorten
 from tests.support import data_dir
 
 CONFIG: dict[str, Any] = {
@@ -56,15 +56,15 @@ def test_a_config_is_no_sweep() -> None:
 
 class TestGrid:
     def test_last_key_varies_fastest(self) -> None:
-        found = grid_points({"a": [1, 2], "b": ["x", "y"]}, "grid", [])
+        found = expand_grid({"a": [1, 2], "b": ["x", "y"]}, "grid", [])
         assert [(p["a"], p["b"]) for p in found] == [(1, "x"), (1, "y"), (2, "x"), (2, "y")]
 
     def test_several_grids_one_after_the_other(self) -> None:
-        found = grid_points([{"a": [1]}, {"b": [2, 3]}], "grid", [])
+        found = expand_grid([{"a": [1]}, {"b": [2, 3]}], "grid", [])
         assert found == [{"a": 1}, {"b": 2}, {"b": 3}]
 
     def test_what_several_grids_have_comes_once(self) -> None:
-        found = grid_points([{"a": [1, 2]}, {"a": [2.0, 3]}, {}], "grid", [])
+        found = expand_grid([{"a": [1, 2]}, {"a": [2.0, 3]}, {}], "grid", [])
         assert found == [{"a": 1}, {"a": 2}, {"a": 3}, {}]
 
     @pytest.mark.parametrize(
@@ -73,16 +73,16 @@ class TestGrid:
     def test_no_value_comes_twice(self, values: list[Any]) -> None:
         """Its results would count as those of more seeds."""
         found: list[Any] = []
-        assert grid_points({"a": values, "b": [1, True, "1"]}, "grid", found) == []
+        assert expand_grid({"a": values, "b": [1, True, "1"]}, "grid", found) == []
         assert [(p.where, p.text[:18]) for p in found] == [("grid.a", "has a value twice,")]
 
     def test_an_empty_one_has_one_point(self) -> None:
-        assert grid_points({}, "grid", []) == [{}]
+        assert expand_grid({}, "grid", []) == [{}]
 
     @pytest.mark.parametrize("values", [5, "mdav", [], {}])
     def test_values_are_lists(self, values: Any) -> None:
         found: list[Any] = []
-        grid_points([{"a": [1]}, {"a": [1], "b": values}], "grid", found)
+        expand_grid([{"a": [1]}, {"a": [1], "b": values}], "grid", found)
         assert [problem.where for problem in found] == ["grid.1.b"]
 
     @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ class TestGrid:
     )
     def test_values_of_the_table_do_not_vary(self, key: str) -> None:
         found: list[Any] = []
-        grid_points({key: ["a"]}, "grid", found)
+        expand_grid({key: ["a"]}, "grid", found)
         assert [problem.where for problem in found] == [f"grid.{key}"]
 
     @pytest.mark.parametrize(

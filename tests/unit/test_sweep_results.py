@@ -14,11 +14,11 @@ from anonlib.sweeps.results import (
     ResultRow,
     SweepResult,
     as_csv,
-    markdown,
-    notes,
-    page,
+    format_markdown,
+    list_notes,
+    render_results,
     sort_figures,
-    summaries,
+    summarize_cases,
 )
 from anonlib.sweeps.settings import Pick, SweepCase, SweepFile
 from tests.unit.test_explorer import data_of
@@ -45,7 +45,7 @@ def strip_commas(text: str) -> str:
 
 def test_means_and_spreads_over_seeds() -> None:
     rows = [row(0, 0.7), row(1, 0.9), row(0, 0.5, parameters={K: 50})]
-    [found] = summaries(result(*rows))
+    [found] = summarize_cases(result(*rows))
     assert found.heads == ("k", "seeds", "accuracy", "sse")
     assert found.rows == (
         ("5", "2", "0.800 ± 0.141", "0.500 ± 0.000"),
@@ -55,14 +55,14 @@ def test_means_and_spreads_over_seeds() -> None:
 
 def test_seeds_that_failed_are_told() -> None:
     rows = [row(0, 0.7), row(1, 0.9), row(2, None, error="E"), row(0, 0.5, parameters={K: 50})]
-    [found] = summaries(result(*rows))
+    [found] = summarize_cases(result(*rows))
     assert [line[:2] for line in found.rows] == [("5", "2, 1 failed"), ("50", "1")]
 
 
 def test_a_number_is_no_name_of_a_key() -> None:
     models = [{"type": "l_diversity", "l": n} for n in (2, 3)]
     rows = [row(0, 0.7, parameters={"privacy.models.2": each}) for each in models]
-    [found] = summaries(result(*rows))
+    [found] = summarize_cases(result(*rows))
     assert found.heads[0] == "models.2"
     assert name_axes(["privacy.models.2", "privacy.models.0.k", "kernel.type"]) == {
         "privacy.models.2": "models.2",
@@ -73,9 +73,9 @@ def test_a_number_is_no_name_of_a_key() -> None:
 
 def test_notes_say_what_figures_are_of() -> None:
     rows = [row(i, 0.7, n_tried=400 + i, n_table=2000) for i in range(2)]
-    (told,) = notes((), (), rows)
+    (told,) = list_notes((), (), rows)
     assert told == "In adult: figures are of 400 to 401 of 2,000 rows (`sample` or `learn`)."
-    (dealt,) = notes([point(controllers=3)], (), [row(0, 0.7, n_tried=9, n_table=9)])
+    (dealt,) = list_notes([point(controllers=3)], (), [row(0, 0.7, n_tried=9, n_table=9)])
     assert dealt == "In people: each controller's rows were released alone (`controllers`)."
 
 
@@ -99,9 +99,9 @@ def test_values_that_look_alike_are_not_one(values: Any, names: Any) -> None:
         row(0, i / n, parameters={LAMBDA: each}, sizes={i + 2: 10}, least_persons=i + 2)
         for i, each in enumerate(values)
     ]
-    [found] = summaries(result(*rows, figures=("accuracy",)))
+    [found] = summarize_cases(result(*rows, figures=("accuracy",)))
     assert found.rows == tuple((name, "1", f"{i / n:.3f}") for i, name in enumerate(names))
-    text = page(result(*rows))
+    text = render_results(result(*rows))
     data = data_of(text)
     assert len(data["settings"]) == n
     assert [*map(strip_commas, data["axes"][0][1])] == [*map(strip_commas, names)]
@@ -125,11 +125,11 @@ def test_figures_that_flatter_are_told(
     learn: Any, steps: str, flatters: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
     asked = {"model": "logistic_regression", **learn}
-    found = notes([point({"partition.steps": [{"type": steps}]}, learn=asked)], (), ())
+    found = list_notes([point({"partition.steps": [{"type": steps}]}, learn=asked)], (), ())
     assert bool(found) is flatters
     told = replace(result(row(0, 0.5)), notes=found)
     print_sweep(told)
-    for text in (markdown(told), page(told), capsys.readouterr().out):
+    for text in (format_markdown(told), render_results(told), capsys.readouterr().out):
         assert ("scores are too good" in text) is flatters
 
 
@@ -147,7 +147,7 @@ def test_parameters_picked_for_each_seed() -> None:
     ]
     plain = [row(0, 0.55), row(1, 0.65)]
     pick = Pick(parameters=(LAMBDA,))
-    [found] = summaries(result(*plain, *rows, pick=pick, figures=("accuracy",)))
+    [found] = summarize_cases(result(*plain, *rows, pick=pick, figures=("accuracy",)))
     assert found.heads == ("kernel", "lambda", "seeds", "accuracy")
     assert found.rows == (
         ("mdav", "", "2", "0.600 ± 0.071"),
@@ -160,7 +160,7 @@ def test_parameters_picked_for_each_seed() -> None:
 
 def test_nothing_is_picked_without_cross_validation_or_choice() -> None:
     rows = [row(0, 0.6, parameters={LAMBDA: value}) for value in (0.1, 0.9)]
-    [found] = summaries(result(*rows, pick=Pick(parameters=(LAMBDA,)), figures=("accuracy",)))
+    [found] = summarize_cases(result(*rows, pick=Pick(parameters=(LAMBDA,)), figures=("accuracy",)))
     assert [line[0] for line in found.rows] == ["0.1", "0.9", "at maximum"]
 
 
@@ -170,7 +170,7 @@ def test_the_least_error_is_picked_and_seeds_without_a_choice_are_left_out() -> 
         replace(row(s, None, parameters={LAMBDA: v}), figures={"rmse": e}) for s, v, e in points
     ]
     pick = Pick(parameters=(LAMBDA,), by="rmse")
-    [found] = summaries(result(*rows, pick=pick, figures=("rmse",)))
+    [found] = summarize_cases(result(*rows, pick=pick, figures=("rmse",)))
     assert found.rows[-1] == ("at maximum", "2", "6.500 ± 0.707")
 
 
@@ -179,7 +179,7 @@ def test_failed_points_are_counted_and_told(
 ) -> None:
     failed = row(1, None, error="InfeasibleError: block: its 3 rows", parameters={K: 9})
     given = result(row(0, 0.7), failed, row(0, 0.9, case="heart"))
-    assert [(s.case, s.n_failed, len(s.rows)) for s in summaries(given)] == [
+    assert [(s.case, s.n_failed, len(s.rows)) for s in summarize_cases(given)] == [
         ("adult", 1, 1),
         ("heart", 0, 1),
     ]
@@ -187,19 +187,19 @@ def test_failed_points_are_counted_and_told(
     print_sweep(given)
     said = capsys.readouterr().out
     assert "1 point failed" in said
-    assert "\n\n1 point failed.\n" in markdown(given)
+    assert "\n\n1 point failed.\n" in format_markdown(given)
     assert "adult: InfeasibleError: block: its 3 rows" in said
     assert given.to_dict()["n_failed"] == 1
 
 
 def test_figures_that_are_not_defined_are_left_empty() -> None:
-    [found] = summaries(result(row(0, None), row(1, None), figures=("accuracy", "f1")))
+    [found] = summarize_cases(result(row(0, None), row(1, None), figures=("accuracy", "f1")))
     assert found.rows == (("2", ""),)
 
 
 def test_keys_of_one_last_part_are_told_apart() -> None:
     rows = [row(0, 0.7, parameters={"a.k": i, K: i}) for i in (1, 2)]
-    [found] = summaries(result(*rows))
+    [found] = summarize_cases(result(*rows))
     assert found.heads[:2] == (K, "a.k")
 
 
@@ -227,7 +227,7 @@ def test_parts_that_other_keys_set_are_told_by_those() -> None:
 
 def test_files() -> None:
     given = result(row(0, 0.7, parameters={"a|b": "x|y"}), row(0, 0.8, parameters={"a|b": "z"}))
-    lines = markdown(given).splitlines()
+    lines = format_markdown(given).splitlines()
     assert lines[0] == "## adult"
     assert lines[2] == "| a\\|b | seeds | accuracy | sse |"
     assert lines[4] == "| x\\|y | 1 | 0.700 | 0.500 |"
@@ -257,7 +257,7 @@ def test_points_that_lack_a_figure_have_an_empty_cell() -> None:
 
 def test_markdown_has_no_html() -> None:
     rows = [row(0, 0.5, case="<b>", parameters={"a": text}) for text in ("<img src=x>", "y|z")]
-    text = markdown(result(*rows))
+    text = format_markdown(result(*rows))
     assert "## &lt;b>" in text
     assert "| &lt;img src=x> |" in text
     assert "<" not in text
@@ -265,9 +265,9 @@ def test_markdown_has_no_html() -> None:
 
 def test_figures_that_no_point_has_are_told() -> None:
     rows = [row(0, 0.7), row(1, None)]
-    assert notes((), ("accuracy", "sse"), rows) == ()
-    assert notes((), (), rows) == ()
-    (told,) = notes((), ("acuracy", "sse"), rows)
+    assert list_notes((), ("accuracy", "sse"), rows) == ()
+    assert list_notes((), (), rows) == ()
+    (told,) = list_notes((), ("acuracy", "sse"), rows)
     assert told == "`figures`: no point has acuracy; they have accuracy, sse."
 
 

@@ -14,7 +14,7 @@ from pyspark.sql.types import LongType, StructField, StructType
 from anonlib.config.model import ReleaseSection
 from anonlib.errors import BusyError, InputError, StorageError
 from anonlib.run import history, publish
-from anonlib.run.publish import CHANGED, Target, reader_notes
+from anonlib.run.publish import CHANGED, Target, note_readers
 from anonlib.spark import delta_files, delta_log
 from anonlib.spark.delta_files import Transaction
 from anonlib.table.schema import Column, Role, Schema
@@ -95,7 +95,7 @@ def store(monkeypatch: pytest.MonkeyPatch) -> Store:
 @pytest.fixture
 def log(monkeypatch: pytest.MonkeyPatch) -> Log:
     made = Log(Snapshot(-1))
-    monkeypatch.setattr(history, "delta_log", lambda spark, path: made)
+    monkeypatch.setattr(history, "open_delta_log", lambda spark, path: made)
     return made
 
 
@@ -473,7 +473,7 @@ def test_what_the_history_says(store: Store, log: Log, monkeypatch: pytest.Monke
     constructor = SimpleNamespace(getParameterCount=lambda: 6)
     kind = SimpleNamespace(getConstructors=lambda: [constructor])
     monkeypatch.setattr(delta_log, "find_class", lambda spark, name: kind)
-    monkeypatch.setattr(delta_log, "java_class", lambda spark, name: lambda *how: how)
+    monkeypatch.setattr(delta_log, "find_java_class", lambda spark, name: lambda *how: how)
     monkeypatch.setattr(delta_log, "scala_seq", lambda spark, values: [*values])
     monkeypatch.setattr(delta_log, "some", lambda spark, value: ("some", value))
     monkeypatch.setattr(publish, "save_mode", lambda spark, name: name)
@@ -645,6 +645,6 @@ def test_names_that_other_readers_cannot_read() -> None:
         ]
         return Schema(tuple(columns))
 
-    assert reader_notes(schema("plain", "_x")) == ()
-    (note,) = reader_notes(schema("plain", "a b", "c;d"))
+    assert note_readers(schema("plain", "_x")) == ()
+    (note,) = note_readers(schema("plain", "a b", "c;d"))
     assert note.startswith("columns a b, c;d: ")

@@ -21,7 +21,7 @@ from anonlib.kernels.discriminant import class_moments
 from anonlib.recode import Domain
 from anonlib.table.block import Block, ClassMoments, Ranks, part
 from anonlib.table.columns import BLOCK, CONTROLLER, HASH, HIGH, LOW, TOKEN
-from anonlib.table.encoding import Encoding, moments, to_float
+from anonlib.table.encoding import Encoding, find_moments, to_float
 from anonlib.table.schema import Scale
 from anonlib.worker.task import Task, Totals, anonymize_batches, anonymize_blocks, to_block
 
@@ -108,7 +108,7 @@ def task(source: pa.Table, **changes: Any) -> Task:
     ages = to_float(source.column("c0").combine_chunks())
     present = ages[~np.isnan(ages)]
     low, high = float(present.min()), float(present.max())
-    mean, sd = moments(ages, low, high)
+    mean, sd = find_moments(ages, low, high)
     types = {"c0": pa.float64(), "c1": pa.string(), "c2": pa.string(), "c5": pa.int64()}
     fields = [pa.field(name, type) for name, type in types.items()]
     base = Task(

@@ -177,7 +177,7 @@ def _persons(view: View) -> "Column":
     return F.count("*") if view.token is None else F.count_distinct(view.token)
 
 
-def largest(entries: "Column", value: "Callable[[Column], Column]") -> "Column":
+def find_largest_shares(entries: "Column", value: "Callable[[Column], Column]") -> "Column":
     """The largest value of a function over the entries of each class."""
     from pyspark.sql import functions as F
 

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import Field
 
-from anonlib.auditing.class_counts import ClassCounts, largest_by_class
+from anonlib.auditing.class_counts import ClassCounts, find_largest_by_class
 from anonlib.auditing.models import Measures
 from anonlib.auditing.models._shares import Shares, SharesAudit
 from anonlib.auditing.view import View
@@ -38,4 +38,4 @@ class AlphaKAudit(SharesAudit):
     def measure(self, counts: ClassCounts) -> Measures:
         column = counts.columns[self.attribute]
         shares = column.n / column.present[column.place]
-        return largest_by_class(column.place, shares, column.n_classes)
+        return find_largest_by_class(column.place, shares, column.n_classes)

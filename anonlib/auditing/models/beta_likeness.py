@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from anonlib.auditing.class_counts import ClassCounts, largest_by_class
+from anonlib.auditing.class_counts import ClassCounts, find_largest_by_class
 from anonlib.auditing.models import Measures
-from anonlib.auditing.models._shares import Shares, SharesAudit, largest
+from anonlib.auditing.models._shares import Shares, SharesAudit, find_largest_shares
 from anonlib.auditing.view import View
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class BetaLikenessAudit(SharesAudit):
             return F.when(e["p"] > e["q"], found).otherwise(F.lit(0.0))
 
         shares, _ = Shares(view.sensitive[self.attribute]).against(rows, view)
-        return shares.select("n_rows", largest(F.col("entries"), gain).alias("value"))
+        return shares.select("n_rows", find_largest_shares(F.col("entries"), gain).alias("value"))
 
     def measure(self, counts: ClassCounts) -> Measures:
         column = counts.columns[self.attribute]
@@ -47,4 +47,4 @@ class BetaLikenessAudit(SharesAudit):
         gains[more] = p / q - 1
         if self.kind == "enhanced":
             gains[more] *= self.beta / np.minimum(self.beta, -np.log(q))
-        return largest_by_class(found.place, gains, column.n_classes)
+        return find_largest_by_class(found.place, gains, column.n_classes)

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from pydantic import Field
 
-from anonlib.auditing.class_counts import ClassCounts, largest_by_class
+from anonlib.auditing.class_counts import ClassCounts, find_largest_by_class
 from anonlib.auditing.models import Measures
-from anonlib.auditing.models._shares import TOLERANCE, Shares, SharesAudit, largest
+from anonlib.auditing.models._shares import TOLERANCE, Shares, SharesAudit, find_largest_shares
 from anonlib.auditing.view import View
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class DeltaDisclosureAudit(SharesAudit):
         from pyspark.sql import functions as F
 
         found, whole = Shares(view.sensitive[self.attribute]).against(rows, view)
-        value = largest(F.col("entries"), lambda e: F.abs(F.log(e["p"] / e["q"])))
+        value = find_largest_shares(F.col("entries"), lambda e: F.abs(F.log(e["p"] / e["q"])))
         complete = F.size("entries") == whole.where("q > 0").count()
         return found.select("n_rows", F.when(complete, value).alias("value"))
 
@@ -42,5 +42,5 @@ class DeltaDisclosureAudit(SharesAudit):
         found = column.entries()
         sizes = np.abs(np.log(found.p / found.q))
         complete = np.bincount(found.place, minlength=column.n_classes) == (found.whole > 0).sum()
-        largest_sizes = largest_by_class(found.place, sizes, column.n_classes)
+        largest_sizes = find_largest_by_class(found.place, sizes, column.n_classes)
         return np.where(complete, largest_sizes, np.nan)

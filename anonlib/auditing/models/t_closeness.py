@@ -52,7 +52,7 @@ class TClosenessAudit(SharesAudit):
         if self.distance == "hierarchical":
             if self.attribute not in view.hierarchies:
                 raise UnverifiableError(f"the hierarchy of column {self.attribute} is not given")
-            return tree_distances(view.hierarchies[self.attribute], shares, rows, view)
+            return measure_tree_distances(view.hierarchies[self.attribute], shares, rows, view)
         found, reference = shares.against(rows, view)
         if self.distance == "equal":
             more = F.transform("entries", lambda e: F.greatest(e["p"] - e["q"], F.lit(0.0)))
@@ -121,7 +121,7 @@ def _ordered_distances(entries: Entries, places: Ints, n_classes: int) -> Floats
 
 
 def _tree_distances(entries: Entries, edges: "Edges", n_classes: int) -> Floats:
-    """The same as `tree_distances`, in memory. A class without persons has no value."""
+    """The same as `measure_tree_distances`, in memory. A class without persons has no value."""
     n_edges = len(edges.length)
     length, whole = np.array(edges.length), np.array(edges.whole)
     n_above = np.array([len(way) for way in edges.above], np.int64)
@@ -188,7 +188,7 @@ class Edges:
     above: list[list[int]]
 
 
-def tree_distances(
+def measure_tree_distances(
     hierarchy: Hierarchy, shares: Shares, rows: "DataFrame", view: View
 ) -> "DataFrame":
     """Measures the distance of each class from the whole table along a hierarchy.

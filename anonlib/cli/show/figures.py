@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from anonlib.cli.show.parts import NumberHead, new_table, pairs
+from anonlib.cli.show.parts import NumberHead, new_pairs, new_table
 from anonlib.evaluation import Evaluation
 from anonlib.measure import Figure
 from anonlib.text import printable, spell_figure
@@ -31,7 +31,7 @@ def print_figures(evaluation: Evaluation, to: Console) -> None:
             to.print()
             to.print(Text(title, style="bold"))
         if of_table:
-            to.print(pairs((figure.name, spell_figure(figure.value)) for figure in of_table))
+            to.print(new_pairs((figure.name, spell_figure(figure.value)) for figure in of_table))
     if evaluation.gates:
         to.print()
         to.print(Text("gates", style="bold"))
@@ -42,7 +42,7 @@ def print_figures(evaluation: Evaluation, to: Console) -> None:
         )
 
 
-def figure_notes(evaluation: Evaluation) -> list[str]:
+def list_figure_notes(evaluation: Evaluation) -> list[str]:
     """The notes of all figures. Figures with equal notes share one line."""
     notes: dict[str, list[str]] = defaultdict(list)
     for measure, figure in evaluation.figures():

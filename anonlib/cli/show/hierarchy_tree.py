@@ -6,7 +6,7 @@ import numpy as np
 from rich.text import Text
 from rich.tree import Tree
 
-from anonlib.cli.show.parts import pairs
+from anonlib.cli.show.parts import new_pairs
 from anonlib.cli.show.summaries import console
 from anonlib.hierarchy import Hierarchy
 from anonlib.table.coverage import Coverage
@@ -23,7 +23,7 @@ def print_hierarchy(hierarchy: Hierarchy, path: str, most: int) -> None:
     """
     to = console()
     to.print(Text(printable(path), style="bold"), soft_wrap=True)
-    to.print(pairs(_figures(hierarchy)))
+    to.print(new_pairs(_figures(hierarchy)))
     to.print()
     nodes = hierarchy.nodes()
     below = nodes.below()
@@ -61,7 +61,7 @@ def print_coverage(hierarchy: Hierarchy, path: str, coverage: Coverage | None) -
             ("missing", f"{coverage.n_missing_rows:,} rows, which stand under the root"),
             ("unused leaves", f"{coverage.n_unused_leaves:,}"),
         ]
-    to.print(pairs(figures))
+    to.print(new_pairs(figures))
 
 
 def _figures(hierarchy: Hierarchy) -> list[tuple[str, str]]:

@@ -56,7 +56,7 @@ def _describe_verdict(verdict: "Verdict") -> str:
     return "; ".join([*parts, *filter(None, [verdict.note])])
 
 
-def line_cases(lines: "Sequence[LineVerdict]") -> Iterator[TestCase]:
+def make_line_cases(lines: "Sequence[LineVerdict]") -> Iterator[TestCase]:
     """A case for each line of a certificate."""
     states: dict[str, Literal["passed", "failed", "skipped"]] = {
         "confirmed": "passed",

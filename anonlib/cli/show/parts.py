@@ -23,7 +23,7 @@ def new_table(*heads: str) -> Table:
     return table
 
 
-def pairs(pairs: Iterable[tuple[str, str]]) -> Table:
+def new_pairs(pairs: Iterable[tuple[str, str]]) -> Table:
     """A table with one line per name and value."""
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column(style="dim")
@@ -33,13 +33,13 @@ def pairs(pairs: Iterable[tuple[str, str]]) -> Table:
     return table
 
 
-def places(to: Console, places: Iterable[tuple[str, str]]) -> None:
+def print_places(to: Console, places: Iterable[tuple[str, str]]) -> None:
     """Prints each path or command on one line, however long, so that the user can copy it."""
     for name, place in places:
         to.print(Text.assemble((f"{name:<10}", "dim"), "  ", printable(place)), soft_wrap=True)
 
 
-def bullets(to: Console, title: str, lines: Sequence[str]) -> None:
+def print_bullets(to: Console, title: str, lines: Sequence[str]) -> None:
     """Prints a title and a bullet per line; nothing without lines."""
     if lines:
         to.print()

@@ -5,7 +5,7 @@ from typing import Any
 
 from rich.text import Text
 
-from anonlib.cli.show.parts import NumberHead, bullets, new_table
+from anonlib.cli.show.parts import NumberHead, new_table, print_bullets
 from anonlib.cli.show.summaries import console
 from anonlib.text import printable
 
@@ -98,4 +98,4 @@ def print_person(runs: Mapping[str, str]) -> None:
     to.print(table if runs else Text("no runs"))
     told = "\n".join(runs.values())
     if texts := [f"{fate}: {text}" for fate, text in _FATES.items() if fate in told]:
-        bullets(to, "notes", texts)
+        print_bullets(to, "notes", texts)

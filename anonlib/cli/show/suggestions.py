@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from anonlib.cli.show.parts import NumberHead, bullets, new_table, places
+from anonlib.cli.show.parts import NumberHead, new_table, print_bullets, print_places
 from anonlib.cli.show.summaries import console, program
 from anonlib.config.model import Config
 from anonlib.privacy.k_anonymity import KAnonymity
@@ -52,11 +52,11 @@ def print_suggestion(
         more = [*overrides, *_list_overrides(choice.config, own)]
         words = [shlex.quote(config), *[f"--set {shlex.quote(text)}" for text in more]]
         verb = "check" if own.review else "release"
-        places(to, [(f"{verb} it", f"{program()} {verb} {' '.join(words)}")])
-    bullets(to, "notes", suggestion.notes)
+        print_places(to, [(f"{verb} it", f"{program()} {verb} {' '.join(words)}")])
+    print_bullets(to, "notes", suggestion.notes)
     if page is not None:
         to.print()
-        places(to, [("page", f"{page} (private)")])
+        print_places(to, [("page", f"{page} (private)")])
 
 
 def _list_overrides(new: Config, own: Config) -> Iterator[str]:

@@ -15,11 +15,11 @@ from rich.text import Text
 
 from anonlib import registry
 from anonlib.auditing.report import list_worst
-from anonlib.cli.show.figures import figure_notes, print_figures
-from anonlib.cli.show.parts import NumberHead, bullets, new_table, pairs, places
+from anonlib.cli.show.figures import list_figure_notes, print_figures
+from anonlib.cli.show.parts import NumberHead, new_pairs, new_table, print_bullets, print_places
 from anonlib.config.listing import Parameter, PluginInfo
 from anonlib.loss import Metric
-from anonlib.run.dictionary import dictionary_path
+from anonlib.run.dictionary import find_dictionary_path
 from anonlib.run.result import CheckResult, ReleaseResult
 from anonlib.text import drop_file_scheme, printable, spell_figure
 
@@ -61,12 +61,12 @@ def print_release(
         to.print(Text(f"Run {printable(result.run_id)} is done already; nothing happened again."))
     else:
         to.print(Text(f"Published by run {printable(result.run_id)}\n", style="bold"))
-        to.print(pairs(_figures(result)))
+        to.print(new_pairs(_figures(result)))
         _print_found(result, to)
-    bullets(to, "notes", _notes(result))
+    print_bullets(to, "notes", _notes(result))
     if not result.n_waiting:
         to.print()
-        places(to, _release_places(result, config, overrides))
+        print_places(to, _release_places(result, config, overrides))
 
 
 def print_evaluation(
@@ -79,20 +79,22 @@ def print_evaluation(
     trial = result.table_version < 0
     what = "a trial release, not published" if trial else printable(local(result.table))
     to.print(Text(f"Measured: {what}\n", style="bold"), soft_wrap=True)
-    to.print(pairs([("rows", f"{result.n_rows_out:,} of {result.n_rows_in:,}")]))
+    to.print(new_pairs([("rows", f"{result.n_rows_out:,} of {result.n_rows_in:,}")]))
     _print_found(result, to)
-    bullets(to, "notes", _notes(result))
+    print_bullets(to, "notes", _notes(result))
     to.print()
-    places(to, [("record", local(result.record)), ("report", local(result.report))])
+    print_places(to, [("record", local(result.record)), ("report", local(result.report))])
     if trial:
-        places(to, [("release it", f"{program()} release {_describe_values(config, overrides)}")])
+        print_places(
+            to, [("release it", f"{program()} release {_describe_values(config, overrides)}")]
+        )
 
 
 def _print_found(result: ReleaseResult, to: Console) -> None:
     """Prints verdicts, losses, figures and gates, as far as the result has them."""
     if result.audit is not None:
         to.print()
-        to.print(verdict_table(result.audit.verdicts))
+        to.print(new_verdict_table(result.audit.verdicts))
     if result.losses:
         to.print()
         to.print(_losses(result.losses))
@@ -128,10 +130,10 @@ def print_audit(report: "AuditReport", table: str) -> None:
     to.print()
     counted = report.n_classes or not report.n_rows  # else columns are absent or broken
     classes = f"{report.n_classes:,}" if counted else "not counted, see problems"
-    to.print(pairs([("rows", f"{report.n_rows:,}"), ("classes", classes)]))
+    to.print(new_pairs([("rows", f"{report.n_rows:,}"), ("classes", classes)]))
     if report.verdicts:
         to.print()
-        to.print(verdict_table(report.verdicts))
+        to.print(new_verdict_table(report.verdicts))
     failing = [verdict for verdict in report.verdicts if verdict.worst]
     if failing:
         to.print()
@@ -140,13 +142,13 @@ def print_audit(report: "AuditReport", table: str) -> None:
         f"{printable(verdict.model)}: {printable(verdict.note)}" for verdict in report.verdicts
     ]
     notes = [note for note, verdict in zip(notes, report.verdicts, strict=True) if verdict.note]
-    bullets(to, "premises", report.premises)
-    bullets(to, "notes", [*notes, *lone_notes(report), *report.notes])
-    bullets(to, "promised by the release, not asked by this audit", report.shortfalls)
-    bullets(to, "problems", [printable(str(problem)) for problem in report.problems])
+    print_bullets(to, "premises", report.premises)
+    print_bullets(to, "notes", [*notes, *list_lone_notes(report), *report.notes])
+    print_bullets(to, "promised by the release, not asked by this audit", report.shortfalls)
+    print_bullets(to, "problems", [printable(str(problem)) for problem in report.problems])
 
 
-def lone_notes(report: "AuditReport") -> list[str]:
+def list_lone_notes(report: "AuditReport") -> list[str]:
     """Notes about columns released as shares in which single rows stand out."""
     return [
         f"{printable(name)}: the shares tell of {n:,} rows ({n / report.n_rows:.1%}) that no other "
@@ -179,21 +181,21 @@ def print_check(
     to.print()
     models = ", ".join(result.models)
     rows = [("rows", f"{result.n_rows:,}"), *_nobody(result.n_nobody), ("models", models)]
-    to.print(pairs([*rows, ("kernel", result.kernel), ("partition", result.partition)]))
+    to.print(new_pairs([*rows, ("kernel", result.kernel), ("partition", result.partition)]))
     _print_policy(result.policy, to)
-    bullets(to, "notes", [printable(note) for note in result.notes])
-    bullets(
+    print_bullets(to, "notes", [printable(note) for note in result.notes])
+    print_bullets(
         to,
         "release is refused until this is changed",
         [printable(text) for text in result.obstacles],
     )
     to.print()
     if result.review:
-        places(to, [("review it first", config)])
+        print_places(to, [("review it first", config)])
         return
     if result.obstacles:
         return
-    places(to, [("release it", f"{program()} release {_describe_values(config, overrides)}")])
+    print_places(to, [("release it", f"{program()} release {_describe_values(config, overrides)}")])
 
 
 def print_listings(listings: Iterable[PluginInfo], verb: str) -> None:
@@ -206,7 +208,7 @@ def print_listings(listings: Iterable[PluginInfo], verb: str) -> None:
         table.add_row(listing.type, f"{listing.summary}{mark}")
     to.print(table)
     to.print()
-    places(to, [("parameters, reference", f"{program()} {verb} NAME")])
+    print_places(to, [("parameters, reference", f"{program()} {verb} NAME")])
 
 
 def print_listing(listing: PluginInfo) -> None:
@@ -223,7 +225,7 @@ def print_listing(listing: PluginInfo) -> None:
         to.print(table)
     facts = [("cost", listing.cost), ("reference", listing.reference)]
     if any(text for _, text in facts):
-        to.print(pairs([(name, text) for name, text in facts if text]))
+        to.print(new_pairs([(name, text) for name, text in facts if text]))
 
 
 def _parameters(parameters: Iterable[Parameter]) -> Table:
@@ -252,7 +254,7 @@ def print_rows(names: Sequence[str], rows: Sequence[Sequence[str | None]]) -> No
         return
     for i, row in enumerate(cells):
         to.print(Text(f"row {i + 1}", style="bold"))
-        to.print(pairs(zip(names, row, strict=True)))
+        to.print(new_pairs(zip(names, row, strict=True)))
 
 
 def summary_svg(result: ReleaseResult, path: str | Path, config: str) -> None:
@@ -306,7 +308,7 @@ def _release_places(
     return [
         ("table", table + version),
         ("manifest", local(result.manifest)),
-        ("dictionary", local(dictionary_path(result.table))),
+        ("dictionary", local(find_dictionary_path(result.table))),
         *([("record", f"{local(result.record)} (private)")] if result.record else []),
         *([("report", f"{local(result.report)} (private)")] if result.report else []),
         ("look at it", f"{program()} show {quoted}"),
@@ -326,7 +328,7 @@ def local(path: str) -> str:
     return bare.removeprefix(here) if bare != here else bare
 
 
-def verdict_table(verdicts: "Iterable[Verdict]") -> Table:
+def new_verdict_table(verdicts: "Iterable[Verdict]") -> Table:
     """A table of verdicts: a privacy model per row."""
     table = new_table("privacy model", NumberHead("measured"), NumberHead("required"), "verdict")
     for verdict in verdicts:
@@ -361,7 +363,7 @@ def _losses(losses: dict[str, float | None]) -> Table:
 
 
 def _notes(result: ReleaseResult) -> list[str]:
-    found = [] if result.evaluation is None else figure_notes(result.evaluation)
+    found = [] if result.evaluation is None else list_figure_notes(result.evaluation)
     return [*map(printable, (*result.notes, *_explain_undefined(result.losses))), *found]
 
 

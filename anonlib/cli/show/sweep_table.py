@@ -2,16 +2,16 @@
 
 from rich.text import Text
 
-from anonlib.cli.show.parts import pairs
+from anonlib.cli.show.parts import new_pairs
 from anonlib.cli.show.summaries import console, local
-from anonlib.sweeps.results import SweepResult, summaries
+from anonlib.sweeps.results import SweepResult, summarize_cases
 from anonlib.text import count_noun, printable
 
 
 def print_sweep(result: SweepResult) -> None:
     """Prints the means of each case, errors, notes, and the paths of all results."""
     to = console()
-    for each in summaries(result):
+    for each in summarize_cases(result):
         to.print(Text(printable(each.case), style="bold"))
         lines = [[printable(cell) for cell in line] for line in (each.heads, *each.rows)]
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
@@ -30,7 +30,7 @@ def print_sweep(result: SweepResult) -> None:
         to.print()
     points = f"{result.n_points:,}, of which {result.n_new:,} tried now"
     to.print(
-        pairs(
+        new_pairs(
             [
                 ("points", points),
                 ("results", f"{local(result.table)} (private)"),

@@ -101,7 +101,7 @@ class RequiredModel(Rule):
     )
 
 
-def bounds_in_words(at_least: str | None, at_most: str | None) -> str:
+def describe_bounds(at_least: str | None, at_most: str | None) -> str:
     """Bounds as `at least 1 and at most 2`; empty without any."""
     bounds = [("at least", at_least), ("at most", at_most)]
     return " and ".join(f"{word} {bound}" for word, bound in bounds if bound is not None)
@@ -127,7 +127,7 @@ class RequiredSetting(Rule):
         """What is asked of the field, in words."""
         if self.one_of:
             return f"must be {' or '.join(str(each).lower() for each in self.one_of)}"
-        return f"must be {bounds_in_words(self.at_least, self.at_most) or 'given'}"
+        return f"must be {describe_bounds(self.at_least, self.at_most) or 'given'}"
 
 
 class RequiredGate(Rule):
@@ -310,7 +310,7 @@ def list_policies() -> Mapping[str, str]:
     return {name: found[name].read_text("utf-8") for name in sorted(found)}
 
 
-def spec_of(policy: Policy) -> dict[str, Any]:
+def make_policy_spec(policy: Policy) -> dict[str, Any]:
     """A policy as its file has it, without fields that are left out."""
     rules = []
     for rule in policy.rules:

@@ -22,11 +22,11 @@ from anonlib.config.policies import (
     RequiredModel,
     RequiredSetting,
     Rule,
-    bounds_in_words,
+    describe_bounds,
     exact,
 )
 from anonlib.config.policies.groups import judge_groups
-from anonlib.config.summary import plugin_label
+from anonlib.config.summary import label_plugin
 from anonlib.errors import AuditError, ConfigError, Problem
 from anonlib.identifiers.column_names import name_words, translate_name
 from anonlib.identifiers.direct import KIND_NAMES, LOOSE_KINDS
@@ -229,7 +229,7 @@ def _(rule: RequiredModel, evidence: Evidence) -> Finding:
     if not sensitive:
         return "to confirm", "no column is declared sensitive", "privacy.models"
     if bare:
-        wanted = ", or ".join(plugin_label(model) for model in rule.any_of)
+        wanted = ", or ".join(label_plugin(model) for model in rule.any_of)
         return "not kept", f"{', '.join(bare)}: needs {wanted}", "privacy.models"
     found = f"every sensitive column has it: {', '.join(sensitive)}"
     if plain:
@@ -273,7 +273,7 @@ def _within(value: Any, at_least: str | None, at_most: str | None) -> bool:
 
 @_judge.register
 def _(rule: RequiredGate, evidence: Evidence) -> Finding:
-    asked = bounds_in_words(rule.at_least, rule.at_most)
+    asked = describe_bounds(rule.at_least, rule.at_most)
     for gate in evidence.config.gates:
         if gate.figure != rule.figure or gate.of not in (None, rule.of):
             continue

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 from pydantic import Field
 
 from anonlib.measure import Figure, Findings, Subjects
-from anonlib.measure.agreement import agreement
-from anonlib.measure.features import predictors
+from anonlib.measure.agreement import measure_agreement
+from anonlib.measure.features import list_predictors
 from anonlib.measure.fidelity._models import ModelMeasure, round_figure
 from anonlib.table.schema import Role
 
@@ -61,7 +61,7 @@ class Clustering(ModelMeasure):
 
     def measure(self, case: "Case") -> Findings:
         targets = [column.id for column in case.schema.of(Role.TARGET)]
-        columns = predictors(case.schema, targets, self.columns)
+        columns = list_predictors(case.schema, targets, self.columns)
         if not columns:
             return self.nothing("the release has no column to cluster by")
         if min(case.n_source, case.n_released) < max(self.clusters, case.k):
@@ -81,6 +81,6 @@ class Clustering(ModelMeasure):
             tuple(
                 Figure(f"{prefix}{name}", round_figure(value))
                 for prefix, contingency in zip(("", "raw_"), found, strict=True)
-                for name, value in agreement(contingency)._asdict().items()
+                for name, value in measure_agreement(contingency)._asdict().items()
             )
         )

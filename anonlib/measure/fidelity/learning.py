@@ -9,8 +9,8 @@ from pydantic import Field, WithJsonSchema, field_serializer, field_validator
 from anonlib import registry
 from anonlib.errors import ConfigError
 from anonlib.measure import DeclaredColumn, Figure, Findings, Series
-from anonlib.measure.examples import LearnTarget, target_of
-from anonlib.measure.features import Features, predictors
+from anonlib.measure.examples import LearnTarget, read_target
+from anonlib.measure.features import Features, list_predictors
 from anonlib.measure.fidelity._models import ModelMeasure, round_figure
 from anonlib.measure.learners import Learner
 from anonlib.measure.scores import ERRORS, Scores
@@ -138,7 +138,7 @@ class Learning(ModelMeasure):
     def measure(self, case: "Case") -> Findings:
         targets = case.schema.of(Role.TARGET)
         ids = [column.id for column in targets]
-        columns = predictors(case.schema, ids, self.columns)
+        columns = list_predictors(case.schema, ids, self.columns)
         if not targets or not columns:
             lacking = "column to learn from" if targets else "column with the role target"
             return self.nothing(f"the release has no {lacking}")
@@ -151,7 +151,7 @@ class Learning(ModelMeasure):
             return self.nothing("fewer rows than k to learn from, or to test on")
         (column,) = targets
         scale = column.scale or case.target_scale
-        target = target_of(column, scale, *(part.sample for part in parts))
+        target = read_target(column, scale, *(part.sample for part in parts))
         labelled = (int((~np.isnan(target.values(part.sample))).sum()) for part in parts)
         if min(labelled) < max(case.k, 1):
             return self.nothing("fewer rows than k have a target to learn from, or to test on")

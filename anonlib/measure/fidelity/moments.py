@@ -10,7 +10,7 @@ from anonlib.arrays import Floats
 from anonlib.measure import Cell, Figure, Findings, Series, Subjects
 from anonlib.measure.fidelity._axes import Axes, Axis
 from anonlib.measure.fidelity._tally import ColumnMeasure, Counter, Sums, TableStates, stable
-from anonlib.table.encoding import tell_time, units_per_day
+from anonlib.table.encoding import count_units_per_day, tell_time
 
 
 class Moments(ColumnMeasure):
@@ -117,5 +117,5 @@ def _in_units(axis: Axis, moment: Moment) -> tuple[Cell, Cell]:
     deviation = stable(scale * float(np.sqrt(moment.variance)))
     if not axis.is_line or not pa.types.is_temporal(axis.type):
         return mean, deviation
-    days = float(f"{deviation / units_per_day(axis.type):.4g}")
+    days = float(f"{deviation / count_units_per_day(axis.type):.4g}")
     return tell_time(mean, axis.type), f"{days:,g} days"

@@ -20,7 +20,7 @@ from anonlib.measure.fidelity._axes import Axis, make_axis
 from anonlib.measure.fidelity._bins import category_bins, merge_bins, round_edges
 from anonlib.measure.fidelity._reading import CategoryShares, Spans, read_column
 from anonlib.measure.states import States
-from anonlib.table.encoding import Encoding, moments, to_float
+from anonlib.table.encoding import Encoding, find_moments, to_float
 from anonlib.table.schema import Column, Role, Scale, Schema, is_atomic, is_number
 
 if TYPE_CHECKING:
@@ -257,7 +257,7 @@ def _fit_sample(column: Column, values: Any) -> Encoding:
         numbers = to_float(values)
         there = numbers[np.isfinite(numbers)]
         ends = (float(there.min()), float(there.max())) if len(there) else (0.0, 0.0)
-        mean, sd = moments(np.where(np.isfinite(numbers), numbers, np.nan), *ends)
+        mean, sd = find_moments(np.where(np.isfinite(numbers), numbers, np.nan), *ends)
         return Encoding(column.id, Scale.CONTINUOUS, True, mean, sd, *ends)
     counts = pc.value_counts(texts(values).drop_null()).to_pylist()
     by_count = sorted(counts, key=lambda each: (-each["counts"], each["values"]))[:MOST_VALUES]

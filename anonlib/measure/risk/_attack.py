@@ -10,7 +10,7 @@ from pydantic import Field
 
 from anonlib.measure import Figure, Findings, Measure
 from anonlib.measure.attempts import RISK_NAMES, Attempts
-from anonlib.measure.features import predictors
+from anonlib.measure.features import list_predictors
 from anonlib.table.schema import Role
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ class SecretAttack(AttackMeasure):
         secrets = find_secrets(case.schema)
         if not secrets:
             return self.nothing("no sensitive column is released")
-        known = predictors(case.schema, (), "quasi_identifiers")
+        known = list_predictors(case.schema, (), "quasi_identifiers")
         found = self.attack(case, known, secrets)
         if isinstance(found, str):
             return self.nothing(found, [column.name for column in secrets])
@@ -134,7 +134,7 @@ def find_secrets(schema: "Schema") -> "tuple[Column, ...]":
     own privacy model."""
     return tuple(
         column
-        for column in predictors(schema, (), "released")
+        for column in list_predictors(schema, (), "released")
         if column.role is Role.SENSITIVE
         or (column.role is Role.TARGET and column.id in schema.protected)
     )

@@ -16,7 +16,7 @@ from anonlib.measure.nearest import MatchedColumn, NodeDistances, ShareDistances
 from anonlib.recode.arrow import iso
 from anonlib.recode.interval import Interval
 from anonlib.recode.value_leaves import find_leaves
-from anonlib.table.encoding import Encoding, moments, standardize, to_float
+from anonlib.table.encoding import Encoding, find_moments, standardize, to_float
 from anonlib.table.schema import Column, Scale, is_number
 
 #: An Arrow array of any type.
@@ -74,7 +74,7 @@ def match_plain(column: Column, original: Values, released: Values) -> MatchedCo
         numbers = [np.where(np.isfinite(each), each, np.nan) for each in numbers]
         if not np.isnan(numbers[0]).all():
             low, high = float(np.nanmin(numbers[0])), float(np.nanmax(numbers[0]))
-        mean, sd = moments(numbers[0], low, high)
+        mean, sd = find_moments(numbers[0], low, high)
         absent = [np.isnan(each) for each in numbers]
         value, ends = (
             standardize(np.where(gone, mean, each), mean, sd)

@@ -11,7 +11,7 @@ import pyarrow as pa
 from anonlib.arrays import Floats, Ints
 from anonlib.measure import Figure, Findings, Subjects
 from anonlib.measure.attempts import Attempts
-from anonlib.measure.features import predictors
+from anonlib.measure.features import list_predictors
 from anonlib.measure.nearest import Distances, MatchedColumn
 from anonlib.measure.risk._attack import AttackMeasure
 from anonlib.measure.risk._reach import Search
@@ -56,7 +56,7 @@ class Downcoding(AttackMeasure):
     )
 
     def measure(self, case: "Case") -> Findings:
-        known = predictors(case.schema, (), "quasi_identifiers")
+        known = list_predictors(case.schema, (), "quasi_identifiers")
         wide = [column for column in known if column.recoder.releases in WIDE]
         if not wide:
             return self.nothing("no column is released as intervals, sets, nodes or shares")

@@ -7,7 +7,7 @@ import numpy as np
 from pydantic import Field
 
 from anonlib.measure import DeclaredColumn, Findings, Subjects
-from anonlib.measure.features import predictors
+from anonlib.measure.features import list_predictors
 from anonlib.measure.risk._attack import AttackMeasure
 from anonlib.measure.risk._reach import Search
 from anonlib.table.schema import Role
@@ -58,7 +58,7 @@ class Linkability(AttackMeasure):
         return "" if two else "there are no two halves of columns to link"
 
     def measure(self, case: "Case") -> Findings:
-        columns = predictors(case.schema, (), "released")
+        columns = list_predictors(case.schema, (), "released")
         halves = columns[::2], columns[1::2]
         if self.first_half:
             lacking = set(self.first_half) - {column.name for column in columns}

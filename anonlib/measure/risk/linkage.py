@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 import pyarrow as pa
 
-from anonlib.arrays import Ints, mean_ratio
+from anonlib.arrays import Ints, average_ratio
 from anonlib.errors import InputError
 from anonlib.measure import Figure, Findings, Measure, Subjects
 from anonlib.measure.nearest import Attack, MatchedColumn
@@ -97,9 +97,9 @@ class Linkage(Measure):
         sample = f"{n} rows, {n_tuples} tuples"
         return Findings(
             (
-                Figure("cell", mean_ratio(found.own, found.n_tuples, n), note=note or sample),
+                Figure("cell", average_ratio(found.own, found.n_tuples, n), note=note or sample),
                 Figure("cell_guess", 1 / n_tuples, note=note),
-                Figure("record", mean_ratio(found.own, found.n_rows, n), note=note or sample),
+                Figure("record", average_ratio(found.own, found.n_rows, n), note=note or sample),
                 Figure("record_guess", 1 / case.n_released),
                 Figure("record_bound", 1 / case.k if case.k else None),
             )

@@ -7,7 +7,7 @@ import numpy as np
 from anonlib.arrays import Floats
 from anonlib.measure import Findings, Subjects
 from anonlib.measure.attempts import Attempts
-from anonlib.measure.features import predictors
+from anonlib.measure.features import list_predictors
 from anonlib.measure.risk._attack import AttackMeasure
 from anonlib.measure.risk._reach import Search
 
@@ -38,7 +38,7 @@ class Membership(AttackMeasure):
     )
 
     def measure(self, case: "Case") -> Findings:
-        columns = predictors(case.schema, (), "released")
+        columns = list_predictors(case.schema, (), "released")
         tables = self.tables(case)
         persons = self.draw(case, tables, columns)
         if not tables.n_released or not columns or not persons.table.num_rows:

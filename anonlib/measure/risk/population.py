@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import Field
 
-from anonlib.arrays import MISSING, Ints, mean_ratio
+from anonlib.arrays import MISSING, Ints, average_ratio
 from anonlib.errors import InputError
 from anonlib.measure import Figure, Findings, Measure, Subjects
 from anonlib.measure.features import as_one_array, encode_distinct
@@ -151,7 +151,7 @@ class Population(Measure):
         values = (
             float(at_least.min()),
             float(chance.max()),
-            mean_ratio(n_rows, at_least, int(n_rows.sum())),
+            average_ratio(n_rows, at_least, int(n_rows.sum())),
             float(presence.min()),
             float(presence.max()),
         )

@@ -12,7 +12,7 @@ from anonlib.arrays import Floats, Ints
 from anonlib.measure import Figure, Findings
 from anonlib.measure.attack_tables import OUT, PERSON, ROW
 from anonlib.measure.attempts import Attempts
-from anonlib.measure.features import predictors
+from anonlib.measure.features import list_predictors
 from anonlib.measure.risk._attack import AttackMeasure
 from anonlib.measure.risk._ends import Ends, merge_ends
 from anonlib.measure.risk._extrapolation import extrapolate
@@ -69,7 +69,7 @@ class SinglingOut(AttackMeasure):
     )
 
     def measure(self, case: "Case") -> Findings:
-        columns = predictors(case.schema, (), "released")
+        columns = list_predictors(case.schema, (), "released")
         columns = tuple(c for c in columns if c.recoder is None or c.recoder.releases != "nothing")
         tables = self.tables(case)
         rows = tables.sample([column.id for column in columns], MOST_ROWS)
