@@ -160,7 +160,7 @@ def score_learners(
         )
         for learner in learners
     ]
-    return engine.baseline(raw, raw_test, n_classes=n_classes), trials
+    return engine.find_baseline(raw, raw_test, n_classes=n_classes), trials
 
 
 class CellSums(NamedTuple):
