@@ -161,18 +161,18 @@ class ContractError(AnonlibError):
 
 #: Errors that end the process, whoever raised them. Rust's panics are none of them, though they are
 #: no Exception either.
-ENDINGS = (KeyboardInterrupt, SystemExit, GeneratorExit)
+PROCESS_ENDS = (KeyboardInterrupt, SystemExit, GeneratorExit)
 
 
 def run_sanitized(what: str, work: Callable[[], Result]) -> Result:
     """The result of `work`, which reads rows in a task; `what` names it in errors.
 
-    Raises BlockError for any exception but ENDINGS, without its text and cause, which may hold
+    Raises BlockError for any exception but PROCESS_ENDS, without its text and cause, which may hold
     data.
     """
     try:
         return work()
-    except ENDINGS:
+    except PROCESS_ENDS:
         raise
     except AnonlibError as error:
         text = str(error)
@@ -261,7 +261,7 @@ def without_cause(verb: Callable[Arguments, Result]) -> Callable[Arguments, Resu
         signature(verb).bind(*args, **options)  # TypeError for arguments that it does not have
         try:
             return verb(*args, **options)
-        except ENDINGS:
+        except PROCESS_ENDS:
             raise
         except AnonlibError as error:
             known = error

@@ -41,7 +41,7 @@ from anonlib.run.manifest_persons import read_persons_return
 from anonlib.run.manifest_reading import read_publication
 from anonlib.run.obstacles import find_obstacles
 from anonlib.run.operator_limits import require_minimum_k
-from anonlib.run.past import PriorRelease, look_back, open_past
+from anonlib.run.past import PriorRelease, look_back, open_books
 from anonlib.run.publish import Target
 from anonlib.run.purge import is_registered
 from anonlib.run.result import CheckResult, ReleaseResult
@@ -132,38 +132,38 @@ def _release(
     is_registered(spark, config.release)
     key, ledger_key = _derive_keys(config, run_id, target)
     backlog_key = derive_backlog_key(config.attributes, config.pseudonyms, config.release)
-    past = open_past(spark, config, target, ledger_key, backlog_key)
+    books = open_books(spark, config, target, ledger_key, backlog_key)
     if run_id in target.runs():
-        return finish(spark, config, target, run_id, past)
+        return finish(spark, config, target, run_id, books)
     require_own_record(spark, config.record_path, target, run_id)
     _clean_up(spark, config, target, run_id)
     target.check_free()
-    if past.backlog is not None and past.backlog.of(run_id) is not None:
-        return describe_waiting(spark, config, target, run_id, past.backlog)
+    if books.backlog is not None and books.backlog.of(run_id) is not None:
+        return describe_waiting(spark, config, target, run_id, books.backlog)
     with progress.stage("open", spark):
         _open_other_tables(spark, config.evaluate)
-        source = open_source(spark, config, dataframe, past.waiting_rows())
+        source = open_source(spark, config, dataframe, books.waiting_rows())
     account.source_version = source.version
-    progress.stops = past.can_wait
+    progress.stops = books.can_wait
     with tell_published(target, run_id), closing(source), explain_lost_pin(source):
         try:
             with progress.stage("scan", spark):
-                past.require_new_rows(source, config.one_row_per_person)
-                prior = look_back(config, target, source, past.ledger)
+                books.require_new_rows(source, config.one_row_per_person)
+                prior = look_back(config, target, source, books.ledger)
                 scan = _scan(source, config, prior.rows)
             account.n_rows_in = scan.n_rows
-            run = Run(spark, config, progress, account, target, key, prior, past)
+            run = Run(spark, config, progress, account, target, key, prior, books)
             # Before anything is written: a run that could not be recorded is not begun.
             _make_private_folders(spark, config)
             with _hold(spark, target, run_id, scan.n_rows) as own_lease:
-                return run.through(source, scan, own_lease)
+                return run.release(source, scan, own_lease)
         except InfeasibleError as error:  # by the scan, or by the plan: nothing is staged
-            if past.backlog is None or not past.can_wait(error):
+            if books.backlog is None or not books.can_wait(error):
                 raise
             _make_private_folders(spark, config)
             with _hold(spark, target, run_id):
-                past.backlog.add(run_id, source, digest_config(config))
-            return describe_waiting(spark, config, target, run_id, past.backlog, error)
+                books.backlog.add(run_id, source, digest_config(config))
+            return describe_waiting(spark, config, target, run_id, books.backlog, error)
 
 
 @contextmanager
@@ -320,12 +320,12 @@ def _evaluate(
     account.source_version = source.version
     with closing(source), explain_lost_pin(source):
         key, ledger_key = _derive_keys(config, run_id, target) if trial else (b"", b"")
-        past = open_past(spark, config, target, ledger_key, b"")
+        books = open_books(spark, config, target, ledger_key, b"")
         with progress.stage("scan", spark):
-            prior = look_back(config, target, source, past.ledger) if trial else PriorRelease()
+            prior = look_back(config, target, source, books.ledger) if trial else PriorRelease()
             scan = _scan(source, config, prior.rows)
         account.n_rows_in = scan.n_rows
-        run = Run(spark, config, progress, account, target, key, prior, past)
+        run = Run(spark, config, progress, account, target, key, prior, books)
         _make_private_folders(spark, config)
         with _hold(spark, target, run_id, scan.n_rows) as own_lease:
             if trial:

@@ -21,7 +21,7 @@ from typing import Any, ClassVar, TypeVar, cast
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from anonlib.errors import (
-    ENDINGS,
+    PROCESS_ENDS,
     AnonlibError,
     ConfigError,
     ContractError,
@@ -185,7 +185,7 @@ def run_plugin(plugin: Plugin, work: Callable[[], Result]) -> Result:
         return work()
     except ContractError as error:
         raise ContractError(f"{plugin.family} {plugin.type}: {error}") from error
-    except (AnonlibError, *ENDINGS):
+    except (AnonlibError, *PROCESS_ENDS):
         raise
     except BaseException as error:
         if is_spark_error(error):

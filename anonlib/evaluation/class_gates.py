@@ -1,4 +1,4 @@
-"""Gates whose figures follow from the sizes of classes: trials know these without a measure."""
+"""Gates whose figures follow from the sizes of classes: points of sweeps know them unmeasured."""
 
 from collections.abc import Iterator, Mapping
 

@@ -153,14 +153,14 @@ def score_learners(
     train, raw, test = (view(part) for part in parts[:3])
     raw_test = test if parts.raw_test is parts.test else view(parts.raw_test)
     how = {"n_classes": n_classes, "seed": seed}
-    trials = [
+    comparisons = [
         Comparison(
             engine.fit_and_score(learner, train, test, **how),
             engine.fit_and_score(learner, raw, raw_test, **how),
         )
         for learner in learners
     ]
-    return engine.find_baseline(raw, raw_test, n_classes=n_classes), trials
+    return engine.find_baseline(raw, raw_test, n_classes=n_classes), comparisons
 
 
 class CellSums(NamedTuple):

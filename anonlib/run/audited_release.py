@@ -6,7 +6,7 @@ from pyspark.sql import DataFrame
 
 from anonlib.auditing import AuditReport
 from anonlib.config.policies.judgement import RuleVerdict
-from anonlib.run.plan import Outcome
+from anonlib.run.plan import StagedFigures
 from anonlib.run.staging import Staging
 
 
@@ -17,7 +17,7 @@ class AuditedRelease:
     Attributes:
         staging: The staged rows, and how they were made.
         rows: The staged rows that are released.
-        outcome: Counts, losses and digests of the released rows.
+        figures: Counts, losses and digests of the released rows.
         report: The audit of these rows.
         table_report: The audit of the table with these rows.
         nodes: By column: the nodes of its hierarchy that the release has.
@@ -27,7 +27,7 @@ class AuditedRelease:
 
     staging: Staging
     rows: DataFrame
-    outcome: Outcome
+    figures: StagedFigures
     report: AuditReport
     table_report: AuditReport
     nodes: dict[str, frozenset[int]]

@@ -30,7 +30,7 @@ from anonlib.partition.settlement import Controllers, find_demands
 from anonlib.privacy import build_models
 from anonlib.run.controller_plan import number_rows, resolve_controllers
 from anonlib.run.leaves import LEAF, CutFeature, compile_tree, count_leaves, with_leaf
-from anonlib.run.plan import Outcome, Plan, merge_read
+from anonlib.run.plan import Plan, StagedFigures, merge_read
 from anonlib.run.sample import hash_tuple
 from anonlib.run.scan import Scan
 from anonlib.source.resolved_source import Source
@@ -141,9 +141,9 @@ class BlockPlan(Plan):
         controller = at(self.controllers.head, number_rows(schema, self.controllers))
         return rows.where(F.coalesce(controller, F.lit(-1)) < 0)
 
-    def outcome(
+    def add_up(
         self, released: Digest, totals: Sequence[Totals], schema: Schema, task: Task
-    ) -> Outcome:
+    ) -> StagedFigures:
         """The loss states of all tasks, merged in the order of their lowest blocks. Rows of
         suppressed controllers have lost all."""
         metrics = [registry.build("metric", spec) for spec in task.metrics]
@@ -158,7 +158,7 @@ class BlockPlan(Plan):
                 None if state is None else lose_rows(metric, state, n_lost)
                 for metric, state in zip(metrics, merged, strict=True)
             ]
-        return Outcome(
+        return StagedFigures(
             sum(each.n_rows for each in totals),
             sum(each.n_cells for each in totals),
             sum(each.n_blocks for each in totals),

@@ -23,7 +23,7 @@ from anonlib.errors import (
 from anonlib.run.backlog import Backlog, Waiting
 from anonlib.run.completion import complete_last, read_ahead, record_path
 from anonlib.run.history import find_manifest_path
-from anonlib.run.past import Past
+from anonlib.run.past import Books
 from anonlib.run.publish import Target
 from anonlib.run.purge import register
 from anonlib.run.result import ReleaseResult
@@ -34,7 +34,7 @@ from anonlib.spark.storage import Storage
 
 
 def finish(
-    spark: SparkSession, config: Config, target: Target, run_id: str, past: Past
+    spark: SparkSession, config: Config, target: Target, run_id: str, books: Books
 ) -> ReleaseResult:
     """Ends a run that was committed before: finishes an interrupted clean-up, and adds what may be
     missing, its record and the table's name in the catalog.
@@ -52,7 +52,7 @@ def finish(
     with lease(spark, target.path, run_id, target.runs) as own_lease:
         complete_last(spark, config, target, own_lease)
         require_there(target, run_id)
-        past.after_commit(target)
+        books.settle(target)
         register(spark, config.release)
     result = _describe_done(spark, config.record_path, target, run_id)
     notes = _describe_published(spark, config, target, result)

@@ -9,7 +9,7 @@ from anonlib.config.keys import derive_ledger_key, require_master_keys
 from anonlib.config.model import Config
 from anonlib.errors import AnonlibError, ProblemsError
 from anonlib.run.endings import require_own_record, require_there
-from anonlib.run.past import look_back, open_past
+from anonlib.run.past import look_back, open_books
 from anonlib.run.publish import Target
 from anonlib.source.resolved_source import Source
 
@@ -44,4 +44,4 @@ def _require_place(spark: SparkSession, config: Config, source: Source) -> None:
         require_own_record(spark, config.record_path, target, run_id)
     target.check_free()
     key = derive_ledger_key(config.attributes, config.pseudonyms, config.release)
-    look_back(config, target, source, open_past(spark, config, target, key, b"").ledger)
+    look_back(config, target, source, open_books(spark, config, target, key, b"").ledger)

@@ -41,9 +41,9 @@ UNKNOWN_ROWS = (
 
 
 @dataclass(frozen=True)
-class Past:
-    """The ledger and the backlog, if the config has them, and the waiting rows that this run
-    publishes."""
+class Books:
+    """The ledger and the backlog of a table, if the config has them, and the waiting rows that this
+    run publishes."""
 
     ledger: Ledger | None
     backlog: Backlog | None
@@ -63,7 +63,7 @@ class Past:
         if self.backlog is not None:
             require_new_rows(source, one_row_per_person, self.backlog.folder)
 
-    def before_commit(
+    def note_commit(
         self,
         run_id: str,
         source: Source,
@@ -100,21 +100,21 @@ class Past:
         if self.backlog is not None:
             self.backlog.take(run_id, self.waiting)
 
-    def after_commit(self, target: Target) -> None:
+    def settle(self, target: Target) -> None:
         """Removes the rows that have been published."""
         if self.backlog is not None:
             self.backlog.settle(target.runs())
 
 
-def open_past(
+def open_books(
     spark: SparkSession, config: Config, target: Target, ledger_key: bytes, backlog_key: bytes
-) -> Past:
+) -> Books:
     """Opens the ledger and the backlog of a target. Only batches use the backlog."""
     ledger = open_ledger(spark, config, target.path, ledger_key) if ledger_key else None
     if config.release.mode != "append" or not backlog_key:
-        return Past(ledger, None, ())
+        return Books(ledger, None, ())
     backlog = Backlog(spark, config.backlog_path, target.path, backlog_key)
-    return Past(ledger, backlog, tuple(backlog.waiting(target.runs())))
+    return Books(ledger, backlog, tuple(backlog.waiting(target.runs())))
 
 
 @dataclass(frozen=True)

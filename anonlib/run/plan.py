@@ -1,4 +1,4 @@
-"""The interface of plans: a plan stages the released rows of a table, and gives the outcome."""
+"""The interface of plans: a plan stages the released rows of a table, and adds up its figures."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ from anonlib.worker.task import Task, Totals
 
 
 @dataclass(frozen=True)
-class Outcome:
+class StagedFigures:
     """The figures of a staged release.
 
     Attributes:
@@ -100,10 +100,10 @@ class Plan(ABC):
         """The source's rows that are not staged."""
 
     @abstractmethod
-    def outcome(
+    def add_up(
         self, released: Digest, totals: Sequence[Totals], schema: Schema, task: Task
-    ) -> Outcome:
-        """The outcome of a staged release.
+    ) -> StagedFigures:
+        """The figures of a staged release.
 
         Args:
             released: Digest of the released rows.

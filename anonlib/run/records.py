@@ -27,7 +27,7 @@ from anonlib.text import ALL_TOKENS, is_few
 
 if TYPE_CHECKING:
     from anonlib.auditing import AuditReport
-    from anonlib.run.plan import Outcome, Plan
+    from anonlib.run.plan import Plan, StagedFigures
     from anonlib.run.scan import Scan
     from anonlib.source.resolved_source import Source
 
@@ -36,7 +36,7 @@ def format_manifest(
     config: Config,
     run_id: str,
     report: "AuditReport",
-    outcome: "Outcome",
+    figures: "StagedFigures",
     n_rows_in: int,
     split_by: tuple[str, ...] = (),
     hierarchies: Mapping[str, tuple[Hierarchy, Collection[int]]] | None = None,
@@ -52,7 +52,7 @@ def format_manifest(
         run_id: The run.
         report: The audit of the whole table. Verdicts and released rows come from it; all else is
             of the run, which may have added a part of the table: then the manifest says so.
-        outcome: The outcome of the run.
+        figures: Of the rows that the run released.
         n_rows_in: Rows of the source.
         split_by: Columns of the plan's single-column cuts.
         hierarchies: By column that is released as nodes: its hierarchy, and the released nodes.
@@ -61,7 +61,7 @@ def format_manifest(
         levels: By column: the height of its released nodes, if the run chose one for all cells.
         persons_return: Whether persons may be in several batches of the table.
     """
-    n_added = outcome.digest.n_rows
+    n_added = figures.digest.n_rows
     few = is_few(n_rows_in - n_added, config.k)
     content = {
         "anonlib_manifest": 1,
@@ -85,7 +85,7 @@ def format_manifest(
         "losses": {
             name: None if value is None else float(f"{value:.3g}")
             # Suppressed rows are among them: they would tell how few these are.
-            for name, value in ({} if few else outcome.losses).items()
+            for name, value in ({} if few else figures.losses).items()
         },
         **({"hierarchies": _nodes(hierarchies)} if hierarchies else {}),
         "software": list_software(),

@@ -47,11 +47,11 @@ def make_run_case(
         source=source.rows(),
         released=release.rows,
         n_source=scan.n_rows,
-        n_released=release.outcome.digest.n_rows,
+        n_released=release.figures.digest.n_rows,
         encodings={encoding.id: encoding for encoding in scan.encodings},
         shadow=_shadow_of(source, config, work, progress, prior_rows),
         link_key=task.link_key,
-        counts=release.outcome.counts,
+        counts=release.figures.counts,
         least_cost=release.least_cost,
         fits={each.measure["type"]: each.fit for each in task.counters},
     )

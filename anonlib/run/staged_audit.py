@@ -18,7 +18,7 @@ from anonlib.config.resolve import with_names
 from anonlib.errors import AuditError, InputError
 from anonlib.evaluation.published_spec import explain_audit, make_auditable_spec
 from anonlib.run.past import require_whole
-from anonlib.run.plan import Outcome, Plan
+from anonlib.run.plan import Plan, StagedFigures
 from anonlib.run.scan import Scan
 from anonlib.table.columns import CONTROLLER, FILE, TOKEN
 from anonlib.table.schema import Schema
@@ -133,7 +133,7 @@ def require_with_published(
 
 def require_audited(
     report: AuditReport,
-    outcome: Outcome,
+    figures: StagedFigures,
     plan: Plan,
     scan: Scan,
     privacy: PrivacySection,
@@ -142,13 +142,13 @@ def require_audited(
     """Raises AuditError unless the audit passed, no row was lost or invented, and no more rows were
     suppressed than allowed. advice: What to do where models do not hold."""
     report.require_passed("the audit", advice)
-    n_kept = outcome.digest.n_rows
+    n_kept = figures.digest.n_rows
     max_suppressed = privacy.may_suppress(scan.n_rows)
-    complete = n_kept == report.n_rows and outcome.n_rows == plan.n_rows
+    complete = n_kept == report.n_rows and figures.n_rows == plan.n_rows
     if not complete or not 0 <= scan.n_rows - n_kept <= max_suppressed:
         raise AuditError(
             f"rows don't add up, nothing was published: {scan.n_rows} scanned, "
-            f"{plan.n_rows} planned, {outcome.n_rows} anonymized, {n_kept} kept, "
+            f"{plan.n_rows} planned, {figures.n_rows} anonymized, {n_kept} kept, "
             f"{report.n_rows} audited"
         )
 

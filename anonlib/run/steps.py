@@ -30,7 +30,7 @@ from anonlib.run.completion import record_path, write_ahead, write_manifest
 from anonlib.run.figure_table import write_metrics
 from anonlib.run.history import find_manifest_path
 from anonlib.run.manifest_persons import read_persons_return
-from anonlib.run.past import Past, PriorRelease
+from anonlib.run.past import Books, PriorRelease
 from anonlib.run.plan import Plan
 from anonlib.run.promise import make_promise
 from anonlib.run.publish import Target, note_readers
@@ -75,7 +75,7 @@ class Run:
         target: The table to publish.
         key: Key of the pseudonyms.
         prior: The releases before this run.
-        past: Ledger, backlog and waiting rows.
+        books: Ledger, backlog and waiting rows.
     """
 
     spark: SparkSession
@@ -85,7 +85,7 @@ class Run:
     target: Target
     key: bytes
     prior: PriorRelease
-    past: Past
+    books: Books
 
     @property
     def run_id(self) -> str:
@@ -101,7 +101,7 @@ class Run:
             return True
         return read_persons_return(json.loads(self.target.newest_manifest()))
 
-    def through(self, source: Source, scan: Scan, lease: Lease) -> ReleaseResult:
+    def release(self, source: Source, scan: Scan, lease: Lease) -> ReleaseResult:
         """Stages, audits, measures, judges by the gates, publishes and records.
 
         Raises GateError if a gate is not passed: the figures are recorded, nothing is published.
@@ -187,8 +187,8 @@ class Run:
             released = None if least is None else F.col(COST) < least
             hashed = with_halves(staging.rows, [column.id for column in schema.released])
             digest_of_rows = digest_halves(hashed, released)
-            outcome = staging.plan.outcome(digest_of_rows, staging.totals, schema, staging.task)
-            require_same(scan.source_digest, outcome.source_digest + staging.left_out)
+            figures = staging.plan.add_up(digest_of_rows, staging.totals, schema, staging.task)
+            require_same(scan.source_digest, figures.source_digest + staging.left_out)
             rows, by_file = staging.rows, staging.with_file(FILE)
             if released is not None:
                 rows = rows.where(released)
@@ -197,13 +197,13 @@ class Run:
             spec = make_published_spec(config)
             report = audit_staged(rows, spec, schema, staging.plan, table, by_file)
             self.account.report = report
-            n_more = outcome.n_cells - report.n_classes
+            n_more = figures.n_cells - report.n_classes
             advice = advise_equal_cells(report.verdicts, spec, n_more)
-            require_audited(report, outcome, staging.plan, scan, config.privacy, advice)
+            require_audited(report, figures, staging.plan, scan, config.privacy, advice)
             table_report = report if table is None else self._audit_table(table, spec, report)
             rules = judge_audited(config, schema, (report, table_report), scan.content.kinds)
             nodes = self._find_nodes(rows, schema, table, table_report)
-        return AuditedRelease(staging, rows, outcome, report, table_report, nodes, rules, least)
+        return AuditedRelease(staging, rows, figures, report, table_report, nodes, rules, least)
 
     def _audit_table(self, table: DataFrame, spec: AuditSpec, report: AuditReport) -> AuditReport:
         """The audit of a table with this run's rows, whose own is `report`. The account has it also
@@ -249,7 +249,7 @@ class Run:
         """The digest of the released rows, in the order of the table's columns."""
         names = self.prior.names(schema)
         if [*names] == [column.id for column in schema.released]:
-            return release.outcome.digest
+            return release.figures.digest
         return digest(release.rows.select(*names))
 
     def _publish(
@@ -261,20 +261,20 @@ class Run:
         digest_of_rows: Digest,
     ) -> int:
         """Notes the persons, commits, and writes the manifest. Returns the new version."""
-        schema, outcome = source.schema, release.outcome
+        schema, figures = source.schema, release.figures
         text = self._describe(schema, scan, release)
         lease.require()
         require_current(self.config.context)
         names = self.prior.names(schema)
         self.target.require_unchanged()
-        self.past.before_commit(
+        self.books.note_commit(
             self.run_id,
             source,
             self.prior.digest + digest_of_rows,
             self.prior.columns(schema),
             release.table_report,
             gap=self.prior.gap,
-            is_whole=outcome.digest.n_rows == scan.n_rows,
+            is_whole=figures.digest.n_rows == scan.n_rows,
         )
         source.require_same_files()
         staging = release.staging
@@ -290,7 +290,7 @@ class Run:
             text=text,
         )
         write_manifest(self.spark, self.target.path, text)
-        self.past.after_commit(self.target)
+        self.books.settle(self.target)
         if self.config.release.mode != "overwrite":
             return version
         purge(self.spark, self.target, lease)
@@ -304,7 +304,7 @@ class Run:
             self.config,
             self.run_id,
             release.table_report,
-            release.outcome,
+            release.figures,
             scan.n_rows,
             split_by,
             trees,
@@ -321,20 +321,20 @@ class Run:
         overview: Findings,
         ending: Ending,
     ) -> ReleaseResult:
-        outcome = release.outcome
+        figures = release.figures
         return ReleaseResult(
             run_id=self.run_id,
             outcome=ending,
             n_rows_in=scan.n_rows,
-            n_rows_out=outcome.digest.n_rows,
-            n_suppressed=scan.n_rows - outcome.digest.n_rows,
+            n_rows_out=figures.digest.n_rows,
+            n_suppressed=scan.n_rows - figures.digest.n_rows,
             n_nobody=scan.n_nobody,
-            n_blocks=outcome.n_blocks,
-            n_cells=outcome.n_cells,
+            n_blocks=figures.n_blocks,
+            n_cells=figures.n_cells,
             audit=release.table_report,
-            losses=outcome.losses,
-            losses_by_column=outcome.losses_by_column,
-            notes=(*outcome.notes, *self._note_known(release)),
+            losses=figures.losses,
+            losses_by_column=figures.losses_by_column,
+            notes=(*figures.notes, *self._note_known(release)),
             evaluation=evaluation,
             policy=release.rules,
             overview=overview,

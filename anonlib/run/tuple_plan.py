@@ -16,7 +16,7 @@ from anonlib.arrays import Floats
 from anonlib.config.model import PartitionSection
 from anonlib.errors import run_sanitized
 from anonlib.partition.tuples import TuplesPartitioner
-from anonlib.run.plan import Outcome, Plan, merge_read
+from anonlib.run.plan import Plan, StagedFigures, merge_read
 from anonlib.run.sample import hash_tuple
 from anonlib.run.scan import Scan
 from anonlib.spark.values import find_spark_schema
@@ -86,16 +86,16 @@ class TuplePlan(Plan):
         frame = rows.withColumn(TUPLE, hash_tuple(rows, schema))
         return frame.join(F.broadcast(self.released.select(TUPLE)), TUPLE, "left_anti")
 
-    def outcome(
+    def add_up(
         self, released: Digest, totals: Sequence[Totals], schema: Schema, task: Task
-    ) -> Outcome:
+    ) -> StagedFigures:
         read = merge_read(totals)
         losses = rate_losses(task, self.states)
         by_column = rate_losses_by_column(task, self.states, schema)
         counts = merge_counts(task.counters, [self.counts])
         told = () if self.note is None else (self.note,)
         notes = (*told, *describe_losses(task, self.states))
-        return Outcome(
+        return StagedFigures(
             read.n_rows, self.n_cells, 1, losses, released, read, by_column, counts, notes
         )
 

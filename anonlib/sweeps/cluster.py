@@ -9,13 +9,13 @@ import pyarrow as pa
 from anonlib.arrays import Floats, Ints
 from anonlib.measure.agreement import measure_agreement
 from anonlib.measure.features import Features, Sparse, fit
+from anonlib.sweeps.point_release import PointRelease
 from anonlib.sweeps.settings import Cluster
-from anonlib.sweeps.trial_release import TrialRelease
 from anonlib.table.schema import Column
 
 
 def compare_clusters(
-    release: TrialRelease, table: pa.Table, columns: Sequence[Column], cluster: Cluster, seed: int
+    release: PointRelease, table: pa.Table, columns: Sequence[Column], cluster: Cluster, seed: int
 ) -> dict[str, float | None]:
     """How far k-means clusters of released rows agree with those of the same rows of the table.
 

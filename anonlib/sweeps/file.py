@@ -20,7 +20,7 @@ from anonlib.config.summary import digest_hierarchies
 from anonlib.config.yaml import split_key
 from anonlib.errors import ConfigError, InputError, Problem, problems_of
 from anonlib.partition.controller import Controller
-from anonlib.sweeps.settings import Point, Sweep, SweepCase, SweepFile, Trial
+from anonlib.sweeps.settings import Point, PointSettings, Sweep, SweepCase, SweepFile
 from anonlib.table.schema import Role
 from anonlib.text import write_canonical
 
@@ -35,7 +35,7 @@ _SHOWN = "its values may be data or secrets, and results show the grid; vary it 
 _TWICE = "has a value twice, whose results would count as those of two seeds; leave one out"
 #: Sections of configs that sweeps ignore, since they publish nothing.
 _IDLE = ("release", "evaluate", "gates", "pseudonyms", "spark")
-_TRIAL = tuple(Trial.model_fields)
+_POINT_KEYS = tuple(PointSettings.model_fields)
 #: Keys that `learn.version.set` may set. Neither the columns nor the rows depend on them.
 _VERSION = (("partition",), ("privacy", "models"), ("kernel",), ("recode",))
 
@@ -234,7 +234,7 @@ class _Expansion:
         tree, home = self._base(where)
         if tree is None:
             return []
-        common = self.file.model_dump(include={*_TRIAL}, exclude_none=True)
+        common = self.file.model_dump(include={*_POINT_KEYS}, exclude_none=True)
         tree = {**common, **tree, "release": {"path": f"{CWD}{self.file.out}"}}
         for key, value in self.case.set.items():
             put(tree, key, value, f"{where}.set.{key}", self.problems)
@@ -250,7 +250,7 @@ class _Expansion:
         tree: dict[str, Any] = copy_tree(self.config, "", [])
         for key, value in self.case.set.items():
             put(tree, key, copy_tree(value, key, []), key, [])
-        return {key: value for key, value in tree.items() if key not in _TRIAL}
+        return {key: value for key, value in tree.items() if key not in _POINT_KEYS}
 
     def grid(self) -> Any:
         """The grid of the case, or a list of grids."""
@@ -276,22 +276,24 @@ class _Expansion:
         tree = copy_tree(tree, "", problems)
         for key, value in parameters.items():
             put(tree, key, copy_tree(value, key, problems), key, problems)
-        trial = _trial({key: tree.pop(key) for key in _TRIAL if key in tree}, problems)
+        settings = _read_settings(
+            {key: tree.pop(key) for key in _POINT_KEYS if key in tree}, problems
+        )
         config = None if problems else self._parse(tree, home, problems)
         changed, version = None, None
-        if trial is not None and config is not None:
+        if settings is not None and config is not None:
             problems += [
-                *_untried_settings(trial, config.partition, config.privacy),
-                *_unfit(trial, config.attributes, config.unit),
+                *_untried_settings(settings, config.partition, config.privacy),
+                *_unfit(settings, config.attributes, config.unit),
             ]
-            changed = _version_tree(tree, trial, problems)
+            changed = _version_tree(tree, settings, problems)
             if changed is not None and not problems:
-                version = self._version(changed, trial, home, problems)
+                version = self._version(changed, settings, home, problems)
         self._tell(problems, parameters)
-        if problems or trial is None or config is None:
+        if problems or settings is None or config is None:
             return None
-        text = _identity(tree, changed, trial, config.attributes)
-        return Point(self.name, parameters, config, trial, text, version)
+        text = _identity(tree, changed, settings, config.attributes)
+        return Point(self.name, parameters, config, settings, text, version)
 
     def _parse(
         self, tree: dict[str, Any], home: Path | None, problems: list[Problem]
@@ -306,12 +308,16 @@ class _Expansion:
         return self._configs.get(text)
 
     def _version(
-        self, tree: dict[str, Any], trial: Trial, home: Path | None, problems: list[Problem]
+        self,
+        tree: dict[str, Any],
+        settings: PointSettings,
+        home: Path | None,
+        problems: list[Problem],
     ) -> Config | None:
         found: list[Problem] = []
         config = self._parse(tree, home, found)
         if config is not None:
-            found += _untried_settings(trial, config.partition, config.privacy)
+            found += _untried_settings(settings, config.partition, config.privacy)
         problems += [Problem(f"learn.version.set: {p.where}", p.text) for p in found]
         return config
 
@@ -335,24 +341,24 @@ def shorten(value: Any) -> str:
     return f"{value:.12g}" if isinstance(value, float) else str(value)
 
 
-def _trial(tree: dict[str, Any], problems: list[Problem]) -> Trial | None:
+def _read_settings(tree: dict[str, Any], problems: list[Problem]) -> PointSettings | None:
     if isinstance(learn := tree.get("learn"), dict):
         learn["model"] = build_plugin("learner", learn.get("model"), "learn.model", problems)
     try:
-        return Trial.model_validate(tree)
+        return PointSettings.model_validate(tree)
     except ValidationError as error:
-        problems += problems_of(error, Trial)
+        problems += problems_of(error, PointSettings)
         return None
 
 
 def _version_tree(
-    tree: dict[str, Any], trial: Trial, problems: list[Problem]
+    tree: dict[str, Any], settings: PointSettings, problems: list[Problem]
 ) -> dict[str, Any] | None:
     """The config of `learn.version`, as a tree; None without one."""
-    if trial.learn is None or trial.learn.version is None:
+    if settings.learn is None or settings.learn.version is None:
         return None
     tree = copy_tree(tree, "", problems)
-    for key, value in trial.learn.version.set.items():
+    for key, value in settings.learn.version.set.items():
         where = f"learn.version.set: {key}"
         if any(split_key(key)[: len(part)] == [*part] for part in _VERSION):
             put(tree, key, copy_tree(value, where, problems), where, problems)
@@ -363,7 +369,7 @@ def _version_tree(
 
 
 def _untried_settings(
-    trial: Trial, partition: PartitionSection, privacy: PrivacySection
+    settings: PointSettings, partition: PartitionSection, privacy: PrivacySection
 ) -> Iterator[Problem]:
     """Problems: settings that sweeps don't support."""
     if any(isinstance(step, Controller) for step in partition.steps):
@@ -371,34 +377,34 @@ def _untried_settings(
             "partition.steps",
             "remove the step controller; a sweep's `controllers: N` deals rows to N controllers",
         )
-    if trial.controllers > 1 and partition.by_tuples:
+    if settings.controllers > 1 and partition.by_tuples:
         yield Problem("controllers", "must be 1 with tuples, which searches all rows at once")
     if privacy.suppress != "needed":
         yield Problem("privacy.suppress", "costliest is for releases; use needed")
 
 
 def _unfit(
-    trial: Trial, attributes: Mapping[str, Attribute], unit: Sequence[str]
+    settings: PointSettings, attributes: Mapping[str, Attribute], unit: Sequence[str]
 ) -> Iterator[Problem]:
-    """Problems: settings of a trial that do not fit the columns or each other."""
+    """Problems: settings of a point that do not fit the columns or each other."""
     roles = {name: attribute.role for name, attribute in attributes.items()}
     columns = {n for n, role in roles.items() if role not in (Role.DROP, Role.IDENTIFIER)}
     columns |= {*unit}
-    if trial.sample is not None and trial.sample.by not in {None, *columns}:
+    if settings.sample is not None and settings.sample.by not in {None, *columns}:
         yield Problem("sample.by", "no such column among those that are released")
     nodes = [n for n, a in attributes.items() if a.hierarchy is not None]
-    if nodes and trial.cluster is not None and trial.cluster.nominal == "codes":
+    if nodes and settings.cluster is not None and settings.cluster.nominal == "codes":
         yield Problem(
             "cluster.nominal",
             (f"codes needs columns without a hierarchy; for {', '.join(nodes)} use indicators"),
         )
-    learn = trial.learn
+    learn = settings.learn
     if learn is None:
         return
     if learn.by not in {None, *columns}:
         yield Problem("learn.by", "no such column among those that are released")
     may = {name: role for name, role in roles.items() if role in (Role.TARGET, Role.SENSITIVE)}
-    target = learn_target(trial, attributes)
+    target = learn_target(settings, attributes)
     if target is None:
         yield Problem(
             "learn.target",
@@ -417,18 +423,18 @@ def _unfit(
         yield Problem("learn.version", "is for `split: after` and `train: released`")
 
 
-def learn_target(trial: Trial, attributes: Mapping[str, Attribute]) -> str | None:
+def learn_target(settings: PointSettings, attributes: Mapping[str, Attribute]) -> str | None:
     """The column to learn; None if there is none, or nothing is learned."""
     targets = [n for n, a in attributes.items() if a.role is Role.TARGET]
-    if trial.learn is None:
+    if settings.learn is None:
         return None
-    return trial.learn.target or next(iter(targets), None)
+    return settings.learn.target or next(iter(targets), None)
 
 
 def _identity(
     tree: Mapping[str, Any],
     version: Mapping[str, Any] | None,
-    trial: Trial,
+    settings: PointSettings,
     attributes: Mapping[str, Attribute],
 ) -> str:
     """All that a point depends on except seed, rows and code, as JSON.
@@ -436,19 +442,19 @@ def _identity(
     Args:
         tree: The config, as a tree.
         version: The config of `learn.version`, as a tree; None without one.
-        trial: The settings besides the config.
+        settings: The settings besides the config.
         attributes: The attributes of the config, whose hierarchies are files.
     """
-    settings = trial.model_dump(mode="json", serialize_as_any=True, exclude_defaults=True)
-    if trial.learn is not None:
-        settings["learn"]["model"]["type"] = trial.learn.model.type
+    spelled = settings.model_dump(mode="json", serialize_as_any=True, exclude_defaults=True)
+    if settings.learn is not None:
+        spelled["learn"]["model"]["type"] = settings.learn.model.type
     identity = {
         "config": _without_places(tree),
-        "trial": settings,
+        "trial": spelled,  # its old name: results on disk are found by this text
         "hierarchies": digest_hierarchies(attributes),
     }
     if version is not None:
-        settings["learn"]["version"].pop("set", None)  # the order of its keys matters
+        spelled["learn"]["version"].pop("set", None)  # the order of its keys matters
         identity["version"] = _without_places(version)
     return json.dumps(identity, sort_keys=True, default=str)
 

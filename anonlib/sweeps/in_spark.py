@@ -29,6 +29,7 @@ from anonlib.spark.private_table import PrivateTable
 from anonlib.spark.storage import Storage
 from anonlib.spark.tasks import count_cores, read_broadcast, run_each, settle_tasks
 from anonlib.spark.translation import find_conditions, translate, translate_errors
+from anonlib.sweeps.point_work import try_point
 from anonlib.sweeps.results import (
     ResultRow,
     SweepResult,
@@ -40,7 +41,6 @@ from anonlib.sweeps.results import (
     sort_figures,
 )
 from anonlib.sweeps.settings import Point, Sweep
-from anonlib.sweeps.trial import try_point
 from anonlib.table.columns import DEAL, HASH, HIGH, LOW
 from anonlib.table.schema import Field, Schema
 

@@ -19,7 +19,7 @@ from anonlib.config.yaml import shorten_key, split_key
 from anonlib.errors import ConfigError
 from anonlib.measure.scores import ERRORS, Scores
 from anonlib.sweeps.file import shorten
-from anonlib.sweeps.settings import Pick, Point, SweepFile, Trial
+from anonlib.sweeps.settings import Pick, Point, PointSettings, SweepFile
 from anonlib.text import count_noun, read_worse, write_canonical
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class ResultRow:
         least_persons: Persons of the smallest class.
         seconds: The duration of the point.
         error: The error, without raw values; None if the point succeeded.
-        sizes: As in `anonlib.sweeps.trial.Result`.
+        sizes: As in `anonlib.sweeps.point_work.Result`.
         n_tried: Rows that were to be released; 0 if that is not known.
         n_table: Rows of the table that they are of; 0 if that is not known.
     """
@@ -196,7 +196,7 @@ def _partial(points: Sequence[Point], rows: Sequence[ResultRow]) -> Iterator[str
             (low, n), (high, _) = min(known), max(known)
             told = f"{low:,}" if low == high else f"{low:,} to {high:,}"
             yield f"In {case}: figures are of {told} of {n:,} rows (`sample` or `learn`)."
-    dealt = dict.fromkeys(point.case for point in points if point.trial.controllers > 1)
+    dealt = dict.fromkeys(point.case for point in points if point.settings.controllers > 1)
     if dealt:
         yield f"In {', '.join(dealt)}: each controller's rows were released alone (`controllers`)."
 
@@ -210,7 +210,7 @@ def _unknown(figures: Sequence[str], rows: Sequence[ResultRow]) -> tuple[str, ..
 
 
 def _flatters(point: Point) -> bool:
-    learn = point.trial.learn
+    learn = point.settings.learn
     if learn is None or learn.split != "after" or learn.test != "released":
         return False
     return point.config.needs_target
@@ -365,7 +365,9 @@ def render_results(result: SweepResult) -> str:
         bounds=bounds,
         note=others,
         fences=[
-            axis for axis in axes if axis == "case" or split_key(axis)[0] in Trial.model_fields
+            axis
+            for axis in axes
+            if axis == "case" or split_key(axis)[0] in PointSettings.model_fields
         ],
     )
 
@@ -406,7 +408,7 @@ def _tree(row: ResultRow, result: SweepResult) -> dict[str, Any]:
     tree: dict[str, Any] = copy_tree(result.bases[row.case], "", [])
     tree.setdefault("release", {"path": f"{result.out}/release"})
     for key, value in row.parameters.items():
-        if split_key(key)[0] not in Trial.model_fields:
+        if split_key(key)[0] not in PointSettings.model_fields:
             put(tree, key, value, key, [])
     return tree
 

@@ -97,7 +97,7 @@ class Cluster(Section):
     )
 
 
-class Trial(Section):
+class PointSettings(Section):
     """The settings of a point besides its config. `set` and `grid` may contain their keys, too."""
 
     learn: Learn | None = None
@@ -165,7 +165,7 @@ class Point:
         case: The case.
         parameters: Keys of the grid and their values, without the seed.
         config: The config, with the seed.
-        trial: The settings besides the config.
+        settings: The settings besides the config.
         text: The seed, then JSON of all that the point depends on except rows and code.
         version: The config of the release to learn from; None if it is `config`.
     """
@@ -173,7 +173,7 @@ class Point:
     case: str
     parameters: Mapping[str, Any]
     config: Config
-    trial: Trial
+    settings: PointSettings
     text: str
     version: Config | None = None
 

@@ -21,7 +21,7 @@ from anonlib.errors import AnonlibError
 from anonlib.spark.session import session
 from anonlib.sweeps.file import load_sweep
 from anonlib.sweeps.in_spark import _items
-from anonlib.sweeps.trial import _sample, _Trial
+from anonlib.sweeps.point_work import _PointWork, _sample
 
 ROOT = Path(__file__).parents[2]
 CONFIGS = ["quickstart", "adult", "adult_hierarchies", "bank"]
@@ -51,7 +51,7 @@ def of_sweep(spark: Any, path: Path, n_points: int) -> Iterator[str]:
     cases: dict[str, dict[str, Any]] = defaultdict(dict)
     for item in items:
         point = item.point
-        release = repr((point.config, point.trial.sample, point.trial.controllers))
+        release = repr((point.config, point.settings.sample, point.settings.controllers))
         cases[point.case].setdefault(release, item)  # points that differ in what is learned only
     for case, releases in cases.items():
         chosen = [*releases.values()][:: max(1, len(releases) // n_points)]
@@ -64,7 +64,7 @@ def of_points(tables: Sequence[pa.Table], items: Sequence[Any]) -> str:
     for item in items:
         table = _sample(item.point, tables[item.table], item.schema)
         try:
-            made = _Trial(item.point, table, item.schema, item.version)._anonymize(table)
+            made = _PointWork(item.point, table, item.schema, item.version)._anonymize(table)
         except AnonlibError as error:
             whole.update(type(error).__name__.encode())
             continue

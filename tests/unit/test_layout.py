@@ -220,7 +220,7 @@ def loaded(code: str) -> set[str]:
 
 
 def test_light_modules_and_listings_need_no_spark_and_no_numba() -> None:
-    light = [*SPARKLESS, "measure", "pages", "sweeps.cluster", "sweeps.trial", "run.records"]
+    light = [*SPARKLESS, "measure", "pages", "sweeps.cluster", "sweeps.point_work", "run.records"]
     names = [
         name
         for name in MODULES

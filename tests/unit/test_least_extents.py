@@ -199,6 +199,6 @@ def test_rows_of_suppressed_controllers_have_lost_all() -> None:
     )
     task: Any = SimpleNamespace(metrics=metrics, encodings=(), counters=())
     schema: Any = None  # no encoding has a column
-    found = plan.outcome(Digest(), [Totals(20, 0, 0, states=states)], schema, task).losses
+    found = plan.add_up(Digest(), [Totals(20, 0, 0, states=states)], schema, task).losses
     worse = [0.8 * before[0] + 0.2, 0.8 * before[1] + 0.2, 0.8 * before[2], before[3]]
     assert [*found.values()] == pytest.approx(worse)

@@ -17,11 +17,11 @@ from anonlib.errors import AuditError, ConfigError, InputError
 from anonlib.run import past as module
 from anonlib.run.ledger import TableRows
 from anonlib.run.past import (
-    Past,
+    Books,
     PriorRelease,
     _other_trees,
     look_back,
-    open_past,
+    open_books,
     require_whole,
 )
 from anonlib.source.resolved_source import Source
@@ -84,18 +84,18 @@ def test_what_a_run_notes_before_its_commit_and_removes_after_it() -> None:
     source: Any = "source"
     target: Any = SimpleNamespace(runs=lambda: {"one", "two"})
     anything: Any = (ledger, backlog, waiting)
-    past = Past(*anything)
-    assert past.waiting_rows() == ["rows"]  # whatever the backlog has
-    past.before_commit("two", source, Digest(1), ("b", "a"), report, gap="", is_whole=True)
-    past.after_commit(target)
+    books = Books(*anything)
+    assert books.waiting_rows() == ["rows"]  # whatever the backlog has
+    books.note_commit("two", source, Digest(1), ("b", "a"), report, gap="", is_whole=True)
+    books.settle(target)
     assert ledger.asked == [
         ("write", "two", "source", Digest(1), ("b", "a"), ["k"], "checked", "", True)
     ]
     taken, settled = ("take", "two", waiting), ("settle", {"one", "two"})
     assert backlog.asked == [("rows", waiting), taken, settled]
-    none = Past(None, None, ())
-    none.before_commit("two", source, Digest(1), ("b", "a"), report, gap="", is_whole=True)
-    none.after_commit(target)
+    none = Books(None, None, ())
+    none.note_commit("two", source, Digest(1), ("b", "a"), report, gap="", is_whole=True)
+    none.settle(target)
     assert none.waiting_rows() == {}
     none.require_new_rows(source, True)
 
@@ -122,7 +122,7 @@ def test_only_batches_use_the_backlog(
     monkeypatch.setattr(module, "Backlog", Noted)
     spark: Any = None
     target: Any = SimpleNamespace(path="out", runs=frozenset)
-    found = open_past(spark, config(mode), target, ledger_key, backlog_key)
+    found = open_books(spark, config(mode), target, ledger_key, backlog_key)
     assert (found.ledger is not None, found.backlog is not None) == (ledger, backlog)
     assert found.waiting == (("waiting",) if backlog else ())
 

@@ -87,7 +87,7 @@ class Report:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class StagedFigures:
     losses: dict[str, float | None] = field(default_factory=dict)
     n_blocks: int = 17
     digest: Any = field(default_factory=lambda: SimpleNamespace(n_rows=1000))
@@ -102,9 +102,9 @@ def public(
     made: Config, n_rows_in: int = 1000, persons_return: bool = False, **losses: float | None
 ) -> dict[str, Any]:
     report: Any = Report()
-    outcome: Any = Outcome(losses)
+    figures: Any = StagedFigures(losses)
     text = format_manifest(
-        made, "run-1", report, outcome, n_rows_in, promise=PROMISE, persons_return=persons_return
+        made, "run-1", report, figures, n_rows_in, promise=PROMISE, persons_return=persons_return
     )
     found: dict[str, Any] = json.loads(text)
     return found
@@ -169,10 +169,10 @@ def test_missing_tokens_that_may_be_values_are_counted_only() -> None:
 def test_manifest_of_a_table_that_was_appended_to() -> None:
     """Rows released are those of the table; suppressed ones those of the batch."""
     report: Any = Report(n_rows=1000)
-    outcome: Any = Outcome(digest=SimpleNamespace(n_rows=30))
+    figures: Any = StagedFigures(digest=SimpleNamespace(n_rows=30))
     release = {"path": "out", "mode": "append", "acknowledge_returning": True}
     found = json.loads(
-        format_manifest(config(release=release), "run-2", report, outcome, 33, promise=PROMISE)
+        format_manifest(config(release=release), "run-2", report, figures, 33, promise=PROMISE)
     )
     counts = [found[f"rows_{what}"] for what in ("released", "added", "suppressed")]
     assert counts == [1000, 30, "<5"]
@@ -182,7 +182,7 @@ def test_manifest_of_a_table_that_was_appended_to() -> None:
     by_parts: Any = SimpleNamespace(model="k_anonymity k=5", holds=True, note=BY_PARTS)
     for apart in (Report(by_batch=True), Report(verdicts=(by_parts,))):
         text = format_manifest(
-            config(release=release), "run-2", apart, outcome, 33, promise=PROMISE
+            config(release=release), "run-2", apart, figures, 33, promise=PROMISE
         )  # type: ignore[arg-type]
         assert json.loads(text)["audited"] == "each batch when it was added"
 
@@ -220,8 +220,8 @@ def test_parameters_of_recoders_that_are_public(tmp_path: Path) -> None:
     made = config(attributes=attributes, recode={"continuous": interval, "nominal": "lca"})
 
     def told(levels: dict[str, int] | None) -> list[Any]:
-        report, outcome = Report(), Outcome()
-        text = format_manifest(made, "run-1", report, outcome, 1000, promise=PROMISE, levels=levels)  # type: ignore[arg-type]
+        report, figures = Report(), StagedFigures()
+        text = format_manifest(made, "run-1", report, figures, 1000, promise=PROMISE, levels=levels)  # type: ignore[arg-type]
         return [column.get("parameters") for column in json.loads(text)["columns"]]
 
     assert told(None) == [{"bottom": 20, "round_to": 5}, None]
@@ -240,7 +240,7 @@ def test_hierarchies_of_released_nodes_are_public(tmp_path: Path) -> None:
         Field("person", "string", pa.string()),
     ]
     report: Any = Report()
-    outcome: Any = Outcome()
+    figures: Any = StagedFigures()
     for recoder in ("lca", "proportional", "mode", "suppress", "set"):
         quasi = {"role": "quasi_identifier", "scale": "nominal", "hierarchy": str(file)}
         attributes = {
@@ -251,7 +251,7 @@ def test_hierarchies_of_released_nodes_are_public(tmp_path: Path) -> None:
         made = config(attributes=attributes, recode={"nominal": recoder})
         trees = {name: (tree, {0, 3}) for name, tree in resolve(made, fields).hierarchies.items()}
         found = json.loads(
-            format_manifest(made, "run-1", report, outcome, 1000, (), trees, promise=PROMISE)
+            format_manifest(made, "run-1", report, figures, 1000, (), trees, promise=PROMISE)
         )
         if recoder in ("lca", "proportional"):
             assert found["hierarchies"] == {

@@ -136,12 +136,12 @@ class TestPoints:
     def test_what_is_learned_is_in_the_grid_like_all_else(self) -> None:
         grid = {"learn.model": ["logistic_regression", {"type": "boosted_trees", "trees": 3}]}
         found = parse_sweep(sweep(grid=grid, learn={"target": "illness", "folds": 2})).points
-        assert [p.trial.learn and p.trial.learn.model.type for p in found] == [
+        assert [p.settings.learn and p.settings.learn.model.type for p in found] == [
             "logistic_regression",
             "boosted_trees",
         ]
         # The sensitive column can be learned: a sweep publishes nothing.
-        assert all(p.trial.learn and p.trial.learn.target == "illness" for p in found)
+        assert all(p.settings.learn and p.settings.learn.target == "illness" for p in found)
 
     def test_a_version_is_a_config_of_its_own(self) -> None:
         learn = {"model": "mlp", "split": "after", "version": {"set": {"kernel.type": "mdav_sd"}}}

@@ -22,7 +22,7 @@ from anonlib.sweeps.results import (
 )
 from anonlib.sweeps.settings import Pick, SweepCase, SweepFile
 from tests.unit.test_explorer import data_of
-from tests.unit.test_sweep_trial import point
+from tests.unit.test_point_work import point
 
 K, KERNEL, LAMBDA = "privacy.models.0.k", "kernel.type", "kernel.lambda"
 

@@ -176,14 +176,14 @@ class Learning(ModelMeasure):
             models = [model for model in suited if (large and model.in_spark) is in_spark]
             if not models:
                 continue
-            base, trials = case.learn(parts, features, target, models, in_spark=in_spark)
+            base, comparisons = case.learn(parts, features, target, models, in_spark=in_spark)
             baselines.append(base)
-            for model, trial in zip(models, trials, strict=True):
+            for model, comparison in zip(models, comparisons, strict=True):
                 of = label(model, self.models)
                 sampled = not in_spark and parts.n_most > self.sample_rows
                 said = [*notes, f"of samples of {self.sample_rows:,} rows"] if sampled else notes
-                figures += _figures(trial, of, target.n_classes, "; ".join(said))
-                scores = (*trial, base)
+                figures += _figures(comparison, of, target.n_classes, "; ".join(said))
+                scores = (*comparison, base)
                 rows.append((of, *(round_figure(getattr(each, name)) for each in scores)))
         figures += _baseline(baselines[0], target.n_classes)
         heads = ("model", "release", "raw", "baseline")
@@ -223,9 +223,9 @@ def _notes(case: "Case", parts: "Parts", target: LearnTarget) -> list[str]:
     return notes
 
 
-def _figures(trial: "Comparison", of: str, n_classes: int, note: str) -> Iterator[Figure]:
+def _figures(comparison: "Comparison", of: str, n_classes: int, note: str) -> Iterator[Figure]:
     for name in _list_defined(n_classes):
-        ours, theirs = getattr(trial.released, name), getattr(trial.raw, name)
+        ours, theirs = getattr(comparison.released, name), getattr(comparison.raw, name)
         loss = None if ours is None or theirs is None else theirs - ours
         if loss is not None and name in ERRORS:
             loss = -loss

@@ -18,9 +18,9 @@ from anonlib.kernels.mdav import Mdav
 from anonlib.local.engine import make_release
 from anonlib.local.rows import read_rows
 from anonlib.privacy.l_diversity import LDiversity
-from anonlib.sweeps import trial_release
+from anonlib.sweeps import point_release
 from anonlib.sweeps.person_splits import split_persons
-from anonlib.sweeps.trial_release import try_release
+from anonlib.sweeps.point_release import release_point
 from anonlib.table.columns import HASH
 from anonlib.table.hashes import hash_values
 from anonlib.table.row_numbers import number_classes
@@ -79,7 +79,7 @@ def groups(ids: Any) -> set[frozenset[int]]:
 @pytest.mark.parametrize("kernel", ["mdav", "vmdav", "mondrian"])
 def test_cells_and_values(kernel: str) -> None:
     data, chosen = frame(), config(kernel={"type": kernel})
-    found = try_release(*as_source(data, chosen), chosen)
+    found = release_point(*as_source(data, chosen), chosen)
     scales = {"age": "continuous", "wage": "continuous", "city": "nominal"}
     expected = anonlib.cells(data, kernel, 4, scales=scales)
     quasi = [found.released.column(f"c{i}") for i in range(3)]
@@ -95,9 +95,9 @@ def test_cells_and_values(kernel: str) -> None:
 
 def test_rows_in_any_order() -> None:
     data, chosen = frame(), config(partition={"steps": [{"type": "kmeans"}], "max_rows": 100})
-    expected = try_release(*as_source(data, chosen), chosen)
+    expected = release_point(*as_source(data, chosen), chosen)
     order = np.random.default_rng(1).permutation(80)
-    moved = try_release(*as_source(data.iloc[order], chosen), chosen)
+    moved = release_point(*as_source(data.iloc[order], chosen), chosen)
     assert moved.released.equals(expected.released.take(pa.array(order)))
     assert moved.losses == expected.losses
 
@@ -115,7 +115,7 @@ def test_blocks_that_cannot_hold_the_models_are_joined() -> None:
             ]
         },
     )
-    found = try_release(*as_source(data, chosen), chosen)
+    found = release_point(*as_source(data, chosen), chosen)
     cell = number_classes([found.released.column(f"c{i}") for i in range(3)])
     assert data["illness"].groupby(cell).nunique().min() >= 3
     assert len(found.rows) == 400
@@ -126,7 +126,7 @@ def test_controllers_share_no_cell() -> None:
     data["wage"] = 1.0
     data["city"] = "a"
     controller = np.arange(80) % 3
-    found = try_release(*as_source(data, chosen), chosen, controller)
+    found = release_point(*as_source(data, chosen), chosen, controller)
     alone = [
         anonlib.cells(data["age"].to_numpy(float)[controller == i][:, None], k=4) for i in range(3)
     ]
@@ -176,7 +176,7 @@ def test_the_rows_of_a_release(diverse: dict[str, Any], by_city: bool) -> None:
     if by_city:
         hashes = hash_values(table.column("c2").combine_chunks())
         controller = np.unique(hashes, return_inverse=True)[1]
-    found = try_release(table, rows.schema, in_blocks(diverse, steps), controller)
+    found = release_point(table, rows.schema, in_blocks(diverse, steps), controller)
     ids = found.released.column_names
     assert Counter(map(repr, found.released.to_pylist())) == Counter(
         map(repr, made.select(ids).to_pylist())
@@ -188,10 +188,10 @@ def test_the_rows_of_a_release(diverse: dict[str, Any], by_city: bool) -> None:
 def test_controllers_that_can_not_hold_the_models() -> None:
     data, controller = frame(), np.minimum(np.arange(80), 2)
     with pytest.raises(InfeasibleError, match=r"controllers: 2 of 3, with 2 of 80 rows, can't"):
-        try_release(*as_source(data, config()), config(), controller)
+        release_point(*as_source(data, config()), config(), controller)
     models = [{"type": "k_anonymity", "k": 4}]
     chosen = config(privacy={"models": models, "suppression_limit": 0.03})
-    found = try_release(*as_source(data, chosen), chosen, controller)
+    found = release_point(*as_source(data, chosen), chosen, controller)
     assert found.rows.tolist() == [*range(2, 80)]
 
 
@@ -211,7 +211,7 @@ def test_suppressed_rows_are_left_out(tmp_path: Any) -> None:
         recode={"nominal": "lca"},
         privacy={"models": models, "suppression_limit": 0.1},
     )
-    found = try_release(*as_source(data, chosen), chosen)
+    found = release_point(*as_source(data, chosen), chosen)
     assert found.rows.tolist() == [i for i in range(80) if i not in (3, 7)]
     assert found.released.column("c0").to_pylist() == data["city"].drop([3, 7]).tolist()
 
@@ -220,13 +220,13 @@ class TestWhatCannotBe:
     def test_models_that_cannot_hold(self) -> None:
         chosen = config(k=81)
         with pytest.raises(InfeasibleError, match="80 rows"):
-            try_release(*as_source(frame(), chosen), chosen)
+            release_point(*as_source(frame(), chosen), chosen)
 
     def test_a_kernel_that_breaks_the_models(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(Mdav, "cells", lambda self, block: np.arange(block.n))
         chosen = config()
         with pytest.raises(AuditError, match=r"the audit failed.*k_anonymity k=4: 80 classes"):
-            try_release(*as_source(frame(), chosen), chosen)
+            release_point(*as_source(frame(), chosen), chosen)
 
     def test_classes_that_lack_values(self, monkeypatch: pytest.MonkeyPatch) -> None:
         data = frame()
@@ -237,7 +237,7 @@ class TestWhatCannotBe:
         with pytest.raises(
             AuditError, match=r"the audit failed.*l_diversity.*: \d+ class(es)? fails?"
         ):
-            try_release(*as_source(data, chosen), chosen)
+            release_point(*as_source(data, chosen), chosen)
 
     def test_a_model_that_believes_its_classes(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """The audit counts by itself, whatever the model says of its classes."""
@@ -248,19 +248,19 @@ class TestWhatCannotBe:
         monkeypatch.setattr(Mdav, "cells", lambda self, block: np.arange(block.n) // 4)
         monkeypatch.setattr(LDiversity, "holds_within", believe)
         with pytest.raises(AuditError, match=r"l_diversity.*classes fail"):
-            try_release(*as_source(data, chosen), chosen)
+            release_point(*as_source(data, chosen), chosen)
 
     def test_values_that_are_not_in_the_order(self) -> None:
         ordinal = {**QUASI, "scale": "ordinal", "order": ["a", "b"]}
         attributes = {**config().model_dump()["attributes"], "city": ordinal}
         chosen = config(attributes=attributes)
         with pytest.raises(ConfigError, match="lacks 1"):
-            try_release(*as_source(frame(), chosen), chosen)
+            release_point(*as_source(frame(), chosen), chosen)
 
     def test_too_many_categories(self) -> None:
         chosen = config(max_categories=2)
         with pytest.raises(ConfigError, match="max_categories"):
-            try_release(*as_source(frame(), chosen), chosen)
+            release_point(*as_source(frame(), chosen), chosen)
 
 
 FEW = st.sampled_from([1.0, 2.0, None])
@@ -326,7 +326,7 @@ class TestSplit:
 
 
 def test_the_module_needs_no_spark() -> None:
-    assert "pyspark" not in vars(trial_release)
+    assert "pyspark" not in vars(point_release)
 
 
 def test_persons_of_a_unit_are_counted() -> None:
@@ -335,7 +335,7 @@ def test_persons_of_a_unit_are_counted() -> None:
     attributes = {**config().attributes, "person": {"role": "identifier"}}
     plain = {n: a if isinstance(a, dict) else a.model_dump() for n, a in attributes.items()}
     chosen = config(one_row_per_person=False, unit=["person"], attributes=plain)
-    found = try_release(*as_source(data, chosen), chosen)
+    found = release_point(*as_source(data, chosen), chosen)
     classes = pd.DataFrame(
         {
             name: list(map(str, found.released.column(name).to_pylist()))

@@ -11,10 +11,10 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import adjusted_rand_score
 
 from anonlib.sweeps.file import parse_sweep
+from anonlib.sweeps.point_release import release_point
+from anonlib.sweeps.point_work import Result, try_point
 from anonlib.sweeps.settings import Point
-from anonlib.sweeps.trial import Result, try_point
-from anonlib.sweeps.trial_release import try_release
-from tests.unit.test_trial_release import QUASI, as_source
+from tests.unit.test_point_release import QUASI, as_source
 
 LEARN = {"model": "logistic_regression", "holdout": 0.25}
 
@@ -207,7 +207,7 @@ class TestClustering:
 
         table, schema = as_source(data, asked.config)
         names = [column.id for column in schema.quasi_identifiers]
-        released = try_release(table, schema, asked.config).released.select(names).to_pandas()
+        released = release_point(table, schema, asked.config).released.select(names).to_pandas()
         raw = table.select(names).to_pandas()
 
         def numbered(value: Any) -> float:
@@ -238,7 +238,7 @@ def test_the_same_again_and_another_with_another_seed() -> None:
     raw = {"learn": {**LEARN, "folds": 2}, "sample": {"share": 0.8}}
     assert figures(point(**raw)) == figures(given)
     moved = given.config.model_copy(update={"seed": 1})
-    other = Point(given.case, given.parameters, moved, given.trial, given.text)
+    other = Point(given.case, given.parameters, moved, given.settings, given.text)
     assert figures(other) != figures(given)
 
 
@@ -254,7 +254,7 @@ class TestErrors:
         def broken(*_: Any) -> None:
             raise ValueError("RAWVALUE")
 
-        monkeypatch.setattr("anonlib.sweeps.trial.try_release", broken)
+        monkeypatch.setattr("anonlib.sweeps.point_work.release_point", broken)
         found = run(point(learn=LEARN))
         assert found.error == "failed with ValueError"
 

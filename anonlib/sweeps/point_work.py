@@ -26,8 +26,8 @@ from anonlib.measure.scores import Scores
 from anonlib.sweeps.cluster import compare_clusters
 from anonlib.sweeps.file import learn_target
 from anonlib.sweeps.person_splits import number_persons, split_persons
+from anonlib.sweeps.point_release import PointRelease, release_point
 from anonlib.sweeps.settings import Learn, Point
-from anonlib.sweeps.trial_release import TrialRelease, try_release
 from anonlib.table.encoding import to_float
 from anonlib.table.schema import Role, Scale, Schema, is_number
 
@@ -76,7 +76,9 @@ def try_point(
     start = perf_counter()
     try:
         with threadpool_limits(1):
-            release, scores = _Trial(point, _sample(point, table, schema), schema, version).run()
+            release, scores = _PointWork(
+                point, _sample(point, table, schema), schema, version
+            ).run()
     except AnonlibError as error:
         text = f"{type(error).__name__}: {error}"
         return Result(error=text, seconds=perf_counter() - start)
@@ -95,7 +97,7 @@ def try_point(
 
 
 def _sample(point: Point, table: pa.Table, schema: Schema) -> pa.Table:
-    sample = point.trial.sample
+    sample = point.settings.sample
     if sample is None:
         return table
     by = None if sample.by is None else schema[sample.by].id
@@ -104,7 +106,7 @@ def _sample(point: Point, table: pa.Table, schema: Schema) -> pa.Table:
 
 
 @dataclass(frozen=True)
-class _Trial:
+class _PointWork:
     """A point with its data.
 
     Attributes:
@@ -119,12 +121,12 @@ class _Trial:
     schema: Schema
     version: Schema | None
 
-    def run(self) -> tuple[TrialRelease, dict[str, float | None]]:
+    def run(self) -> tuple[PointRelease, dict[str, float | None]]:
         """The release of the point, and its scores and comparisons by name.
 
         With `split: before` only the training rows are released, else all rows.
         """
-        learn = self.point.trial.learn
+        learn = self.point.settings.learn
         if learn is None:
             release = self._anonymize(self.table)
             return release, self._compare(release, self.table)
@@ -152,11 +154,11 @@ class _Trial:
             target: The target.
             raw: The training rows of the source, to which features are fitted.
         """
-        learn, config, schema = self.point.trial.learn, self.point.version, self.version
+        learn, config, schema = self.point.settings.learn, self.point.version, self.version
         if learn is None or learn.version is None or config is None or schema is None:
             return None
         columns = list_predictors(schema, [target.column.id], learn.among)
-        release = try_release(self.table, schema, config, self._controller(self.table))
+        release = release_point(self.table, schema, config, self._controller(self.table))
         return _Release(release, fit(columns, raw, encoding=learn.version.encoding))
 
     def _validate(self, scoring: "_Scoring", raw: pa.Table) -> dict[str, float | None]:
@@ -179,7 +181,7 @@ class _Trial:
         return split_persons(table, self.schema.unit, share, self.point.seed, what, by)
 
     def _target(self, learn: Learn) -> LearnTarget:
-        name = learn_target(self.point.trial, self.point.config.attributes) or ""
+        name = learn_target(self.point.settings, self.point.config.attributes) or ""
         scale = self.point.config.attributes[name].scale
         target = read_target(self.schema[name], scale, self.table)
         if not learn.model.suits(target.n_classes):
@@ -187,12 +189,12 @@ class _Trial:
             raise InputError(f"learn.model: {learn.model.type} doesn't predict {kind}")
         return target
 
-    def _anonymize(self, table: pa.Table) -> TrialRelease:
-        return try_release(table, self.schema, self.point.config, self._controller(table))
+    def _anonymize(self, table: pa.Table) -> PointRelease:
+        return release_point(table, self.schema, self.point.config, self._controller(table))
 
     def _controller(self, table: pa.Table) -> Ints | None:
         """int64[n]. The controller of each row, at random by person; None for one controller."""
-        count = self.point.trial.controllers
+        count = self.point.settings.controllers
         if count == 1:
             return None
         person = number_persons(table, self.schema.unit)
@@ -200,16 +202,16 @@ class _Trial:
         controller: Ints = random.permutation(int(person.max(initial=-1)) + 1)[person] % count
         return controller
 
-    def _compare(self, release: TrialRelease, table: pa.Table) -> dict[str, float | None]:
+    def _compare(self, release: PointRelease, table: pa.Table) -> dict[str, float | None]:
         """The figures that need no model. `table` is the table that was released."""
-        figures, cluster = self._moments(release, table), self.point.trial.cluster
+        figures, cluster = self._moments(release, table), self.point.settings.cluster
         if cluster is not None:
             targets = [column.id for column in self.schema.of(Role.TARGET)]
             columns = list_predictors(self.schema, targets, cluster.among)
             figures |= compare_clusters(release, table, columns, cluster, self.point.seed)
         return figures
 
-    def _moments(self, release: TrialRelease, table: pa.Table) -> dict[str, float | None]:
+    def _moments(self, release: PointRelease, table: pa.Table) -> dict[str, float | None]:
         """The largest changes among continuous columns that are released as numbers.
 
         Returns:
@@ -241,7 +243,7 @@ class _Release:
         features: The features of its rows.
     """
 
-    table: TrialRelease
+    table: PointRelease
     features: Features
 
     def examples(self, rows: Ints, target: LearnTarget) -> Examples:
@@ -267,7 +269,7 @@ class _Scoring:
     fit_features: Callable[[pa.Table], Features]
 
     def before(
-        self, release: TrialRelease, raw: pa.Table, test_rows: pa.Table
+        self, release: PointRelease, raw: pa.Table, test_rows: pa.Table
     ) -> dict[str, float | None]:
         """The scores with `split: before`.
 
@@ -280,7 +282,7 @@ class _Scoring:
         return {**scores, **self._of_raw(*self._examples(self.fit_features(raw), raw, test_rows))}
 
     def of_release(
-        self, release: TrialRelease, raw: pa.Table, test_rows: pa.Table
+        self, release: PointRelease, raw: pa.Table, test_rows: pa.Table
     ) -> dict[str, float | None]:
         features = self.fit_features(raw)
         train = take_examples(release.released, features, self.target, released=True)

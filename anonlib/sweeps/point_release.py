@@ -25,7 +25,7 @@ _ROW = "__anonlib_row"
 
 
 @dataclass(frozen=True)
-class TrialRelease:
+class PointRelease:
     """The release of a table.
 
     Attributes:
@@ -49,9 +49,9 @@ class TrialRelease:
     n_tried: int
 
 
-def try_release(
+def release_point(
     table: pa.Table, schema: Schema, config: Config, controller: Ints | None = None
-) -> TrialRelease:
+) -> PointRelease:
     """Anonymizes a table by a config as a release does, and measures it. Cost: that of a release.
 
     Args:
@@ -86,7 +86,7 @@ def try_release(
     kept = pa.array(rows)
     whose = None if controller is None else controller[rows]
     report = _audit(released, table.take(kept), schema, config, whose)
-    return TrialRelease(
+    return PointRelease(
         released,
         rows,
         made.n_cells,
@@ -99,7 +99,7 @@ def try_release(
 
 def _require_controllers(block: Block, controller: Ints, max_suppressed: int) -> None:
     """Raises InfeasibleError if controllers that can't hold the models have more rows than may be
-    suppressed. controller: As for `try_release`."""
+    suppressed. controller: As for `release_point`."""
     n_rows = np.bincount(controller)
     failing = ~block.holds(controller, len(n_rows))
     if (n_lost := int(n_rows[failing].sum())) > max_suppressed:
