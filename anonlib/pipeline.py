@@ -20,7 +20,6 @@ from anonlib.config.keys import (
     derive_pseudonym_key,
     require_master_keys,
 )
-from anonlib.config.minimum_k import PROPERTY
 from anonlib.config.model import Config, EvaluateSection
 from anonlib.config.places import check_overlaps, list_private_places
 from anonlib.config.policies.judgement import require_policy
@@ -29,7 +28,7 @@ from anonlib.config.summary import digest_config
 from anonlib.errors import ConfigError, InfeasibleError, InputError, Problem
 from anonlib.evaluation import require_gates_of_releases
 from anonlib.progress import Progress
-from anonlib.run.account import require_words, spell_path
+from anonlib.run.account import spell_path
 from anonlib.run.block_plan import refuse_inexact
 from anonlib.run.check import resolve_check
 from anonlib.run.completion import complete_last, is_owed
@@ -40,12 +39,12 @@ from anonlib.run.figure_table import open_figure_table
 from anonlib.run.manifest_persons import read_persons_return
 from anonlib.run.manifest_reading import read_publication
 from anonlib.run.obstacles import find_obstacles
-from anonlib.run.operator_limits import require_minimum_k
+from anonlib.run.operator_limits import require_minimum_k, require_words
 from anonlib.run.past import PriorRelease, look_back, open_books
 from anonlib.run.publish import Target
 from anonlib.run.purge import is_registered
 from anonlib.run.result import CheckResult, ReleaseResult
-from anonlib.run.run_table import Accounting, keep_account, open_run_table
+from anonlib.run.run_table import RunNotes, keep_account, open_run_table
 from anonlib.run.scan import Scan, scan
 from anonlib.run.shortfalls import find_shortfalls
 from anonlib.run.staged_audit import audit_published
@@ -56,7 +55,7 @@ from anonlib.source.resolved_source import Source, open_source
 from anonlib.source.steady import explain_lost_pin
 from anonlib.spark.delta_files import explain_damage
 from anonlib.spark.lease import Lease, lease, tidy
-from anonlib.spark.session import find_settings, session
+from anonlib.spark.session import find_minimum_k, session
 from anonlib.spark.storage import Storage, spelling
 from anonlib.spark.tasks import fit_shuffles, settle_tasks
 from anonlib.spark.translation import translate_errors
@@ -109,15 +108,15 @@ def release(
     require_reviewed(config.review)
     require_gates_of_releases(config.gates, config.evaluate)
     run_id = config.release.run_id or _new_run_id()
-    with keep_account("release", config, run_id, progress) as accounting:
-        result = _release(config, accounting, progress, dataframe)
-        return accounting.account.end(result.with_plain_paths())
+    with keep_account("release", config, run_id, progress) as run_notes:
+        result = _release(config, run_notes, progress, dataframe)
+        return run_notes.account.end(result.with_plain_paths())
 
 
 def _release(
-    config: Config, accounting: Accounting, progress: Progress, dataframe: DataFrame | None
+    config: Config, run_notes: RunNotes, progress: Progress, dataframe: DataFrame | None
 ) -> ReleaseResult:
-    account = accounting.account
+    account = run_notes.account
     run_id = account.run_id
     require_master_keys(config.attributes, config.pseudonyms, config.release)
     with progress.stage("start"):
@@ -125,9 +124,9 @@ def _release(
         spark = session(config.spark.conf, there)
         require_minimum_k(spark, config.privacy.models)
         _require_apart(spark, config)
-    accounting.use_session(spark)
+    run_notes.use_session(spark)
     target = Target(spark, config.release)
-    accounting.set_target(target.path)
+    run_notes.set_target(target.path)
     # A name that is taken is refused before anything is written.
     is_registered(spark, config.release)
     key, ledger_key = _derive_keys(config, run_id, target)
@@ -289,23 +288,23 @@ def evaluate_delta(
     config = add_usual_measures(as_config(config))
     progress = progress or Progress()
     verb = "trial" if trial else "evaluate"
-    with keep_account(verb, config, _new_run_id(), progress) as accounting:
-        result = _evaluate(config, accounting, progress, trial=trial)
-        return accounting.account.end(result.with_plain_paths())
+    with keep_account(verb, config, _new_run_id(), progress) as run_notes:
+        result = _evaluate(config, run_notes, progress, trial=trial)
+        return run_notes.account.end(result.with_plain_paths())
 
 
 def _evaluate(
-    config: Config, accounting: Accounting, progress: Progress, *, trial: bool
+    config: Config, run_notes: RunNotes, progress: Progress, *, trial: bool
 ) -> ReleaseResult:
-    account = accounting.account
+    account = run_notes.account
     run_id = account.run_id
     with progress.stage("start"):
         spark = session(config.spark.conf)
         require_minimum_k(spark, config.privacy.models)
         _require_apart(spark, config)
-    accounting.use_session(spark)
+    run_notes.use_session(spark)
     target = Target(spark, config.release)
-    accounting.set_target(target.path)
+    run_notes.set_target(target.path)
     if not trial and target.version < 0:
         raise InputError(
             f"release.path: no table is at {target.path}; release it first, or measure a "
@@ -370,7 +369,7 @@ def sweep(
     progress = progress or Progress()
     with progress.stage("start"):
         spark = session(sweep.file.spark.conf)
-        if problems := [*find_sweep_problems(sweep, *find_settings(spark, PROPERTY))]:
+        if problems := [*find_sweep_problems(sweep, *find_minimum_k(spark))]:
             raise ConfigError(problems)
     return run_sweep(spark, sweep, progress, retry=retry)
 

@@ -66,7 +66,7 @@ def _ask_column(draft: Draft, column: ColumnProfile, ask: Ask, say: Say) -> Draf
         return draft
     role, scale = _ROLES[answer], None
     if role is Role.QUASI_IDENTIFIER:
-        default = guess.scale or (Scale.CONTINUOUS if column.is_number else Scale.NOMINAL)
+        default = guess.scale or (Scale.CONTINUOUS if column.may_be_continuous else Scale.NOMINAL)
         scales = {k: s for k, s in _SCALES.items() if _may_be(s, column)}
         letter = next(k for k, s in _SCALES.items() if s is default)
         words = ", ".join(f"{k} {s}" for k, s in scales.items())
@@ -81,7 +81,7 @@ def _ask_column(draft: Draft, column: ColumnProfile, ask: Ask, say: Say) -> Draf
 
 def _may_be(scale: Scale, column: ColumnProfile) -> bool:
     """Whether a column can have a scale. The order of texts is to be written into the file."""
-    return scale is Scale.NOMINAL or column.is_number
+    return scale is Scale.NOMINAL or column.may_be_continuous
 
 
 def _ask_persons(draft: Draft, ask: Ask, say: Say) -> Draft:

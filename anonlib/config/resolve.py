@@ -28,8 +28,8 @@ from anonlib.table.schema import (
     Schema,
     find_target_scale,
     is_atomic,
-    is_number,
     is_storable,
+    may_be_continuous,
 )
 from anonlib.text import find_alike, fold_text
 
@@ -347,7 +347,7 @@ def _check_scale(
     """Checks that the scale of a quasi-identifier or a target fits the column's type."""
     where = f"column {field.name}"
     text_column = pa.types.is_string(type)
-    if scale is Scale.CONTINUOUS and not is_number(type):
+    if scale is Scale.CONTINUOUS and not may_be_continuous(type):
         if text_column:
             yield Problem(
                 where,

@@ -28,7 +28,7 @@ from anonlib.identifiers.direct import (
     is_sure,
     tell_signs,
 )
-from anonlib.table.schema import Column, Role, Schema, is_atomic
+from anonlib.table.schema import Column, Role, Schema, is_atomic, is_number
 
 #: A column with at most this many distinct values identifies nobody, unless it repeats an
 #: identifying column in nearly all rows, or shares values with a larger one that don't coincide by
@@ -360,9 +360,7 @@ def _list_numbers(sketch: Sketch) -> list[str]:
 
 def _has_long_numbers(type: pa.DataType, sketch: Sketch) -> bool:
     """Whether a column of numbers has some with as many digits as those that reach a person."""
-    at = pa.types
-    is_number = at.is_integer(type) or at.is_floating(type) or at.is_decimal(type)
-    return is_number and bool((sketch.numbers >= LEAST_NUMBER).any())
+    return is_number(type) and bool((sketch.numbers >= LEAST_NUMBER).any())
 
 
 def _direct_problems(kinds: Mapping[str, str], privacy: PrivacySection) -> Iterator[Problem]:

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from anonlib.arrays import Floats
 from anonlib.content.content_rules import WHOLE_NUMBER
-from anonlib.table.schema import PER_SECOND
+from anonlib.table.schema import PER_SECOND, is_number
 
 #: The share of the values that a reading must understand.
 MOST = 0.95
@@ -49,7 +49,7 @@ def list_readings(values: pa.Array, texts: pa.Array) -> list[Floats]:
         per_day = PER_SECOND[kind.unit] * _SECONDS_PER_DAY
         return [_to_floats(values.cast(pa.int64())) / per_day]
     plain = [text or "" for text in texts.to_pylist()]
-    if types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind):
+    if is_number(kind):
         own = [_to_floats(values.cast(pa.float64(), safe=False))]
     else:
         own = _read(plain, [_read_number])

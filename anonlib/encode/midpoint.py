@@ -11,7 +11,7 @@ from anonlib.encode import Column, Encoder, EncoderDomain, Sparse
 from anonlib.encode.texts import text_ends
 from anonlib.errors import InputError
 from anonlib.table.encoding import to_float
-from anonlib.table.schema import is_number
+from anonlib.table.schema import may_be_continuous
 
 
 class Midpoint(Encoder):
@@ -50,12 +50,12 @@ def _middle(values: Column) -> Floats:
         index = encoded.indices.fill_null(len(encoded.dictionary))
         result: Floats = middle[index.to_numpy(zero_copy_only=False)]
         return result
-    if is_number(values.type):
+    if may_be_continuous(values.type):
         return to_float(values)
     type = values.type
     if not pa.types.is_struct(type) or {f.name for f in type} != {"lower", "upper"}:
         raise InputError(f"has the type {type}, neither intervals nor numbers")
     lower, upper = (pc.struct_field(values, name) for name in ("lower", "upper"))
-    if not is_number(lower.type):
+    if not may_be_continuous(lower.type):
         raise InputError(f"has intervals of type {lower.type}, which have no middle")
     return to_float(lower) / 2 + to_float(upper) / 2

@@ -47,7 +47,7 @@ from anonlib.measure.scores import Scores
 from anonlib.measure.states import Count, Merge, States
 from anonlib.table.columns import HELD, LINK
 from anonlib.table.encoding import to_float
-from anonlib.table.schema import Column, is_number
+from anonlib.table.schema import Column, may_be_continuous
 from anonlib.worker.task import code_persons
 
 #: Rows to look at together.
@@ -107,7 +107,7 @@ class MemoryCase(Case):
 
     def _summarize(self, column: Column) -> Iterator[float]:
         values = self.source.column(column.id).combine_chunks()
-        if not is_number(column.type):
+        if not may_be_continuous(column.type):
             yield float(pc.count_distinct(values.drop_null()).as_py())
             return
         x = to_float(values)

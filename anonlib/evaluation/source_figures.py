@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from anonlib.arrays import Ints
 from anonlib.measure.case import PersonRows
 from anonlib.spark.values import as_double, count_units
-from anonlib.table.schema import Column, is_number
+from anonlib.table.schema import Column, may_be_continuous
 
 
 def summarize(source: DataFrame, columns: Sequence[Column]) -> dict[str, tuple[float, ...]]:
@@ -22,7 +22,7 @@ def summarize(source: DataFrame, columns: Sequence[Column]) -> dict[str, tuple[f
     """
     aggregates = []
     for column in columns:
-        if is_number(column.type):
+        if may_be_continuous(column.type):
             x = as_double(F.col(column.id), column.type)
             finite = F.when(
                 F.abs(x) < float("inf"), x
@@ -35,7 +35,7 @@ def summarize(source: DataFrame, columns: Sequence[Column]) -> dict[str, tuple[f
     named = [each.alias(f"a{i}") for i, each in enumerate(aggregates)]
     found = [each or 0.0 for each in source.agg(*named).collect()[0]]
     return {
-        column.id: tuple(found[4 * i : 4 * i + (4 if is_number(column.type) else 1)])
+        column.id: tuple(found[4 * i : 4 * i + (4 if may_be_continuous(column.type) else 1)])
         for i, column in enumerate(columns)
     }
 

@@ -143,7 +143,7 @@ class ColumnProfile:
         return self.parses_as or self.type
 
     @property
-    def is_number(self) -> bool:
+    def may_be_continuous(self) -> bool:
         kind = self.read_as
         return kind in (*_INTEGERS, *_TIMES, "float", "double") or kind.startswith("decimal")
 
@@ -183,7 +183,7 @@ class ColumnProfile:
     @property
     def words(self) -> frozenset[str]:
         """The words of its name, and the English ones that they mean in other languages."""
-        meant = translate_name(self.name) - (_TEXTS_ONLY if self.is_number else frozenset())
+        meant = translate_name(self.name) - (_TEXTS_ONLY if self.may_be_continuous else frozenset())
         return meant.union(name_words(self.name))
 
     @property
@@ -267,11 +267,11 @@ def guess_scale(column: ColumnProfile) -> Guess:
 def _guess_scale(column: ColumnProfile) -> Guess:
     if column.is_time:
         return Guess(Role.QUASI_IDENTIFIER, Scale.CONTINUOUS, "dates")
-    if column.is_number and _CODES & column.words:
+    if column.may_be_continuous and _CODES & column.words:
         return Guess(Role.QUASI_IDENTIFIER, Scale.NOMINAL, "named like a code")
-    if column.is_number and column.n_distinct > FEW:
+    if column.may_be_continuous and column.n_distinct > FEW:
         return Guess(Role.QUASI_IDENTIFIER, Scale.CONTINUOUS, "numbers, many of them")
-    if column.is_number:
+    if column.may_be_continuous:
         return Guess(Role.QUASI_IDENTIFIER, Scale.NOMINAL, "few numbers")
     return Guess(Role.QUASI_IDENTIFIER, Scale.NOMINAL, "categories")
 
@@ -281,13 +281,13 @@ def ask_of_doubt(column: ColumnProfile, guess: Guess) -> str:
     they are that; empty for nothing."""
     if column.doubt is None or guess.role is not Role.QUASI_IDENTIFIER:
         return ""
-    if column.is_number and guess.scale is not Scale.CONTINUOUS:
+    if column.may_be_continuous and guess.scale is not Scale.CONTINUOUS:
         return ""
     return f"{column.doubt}; if they are that, {DOUBTS[column.doubt][1]}"
 
 
 def _unfit(column: ColumnProfile) -> Guess | None:
-    if column.is_number or column.is_text or column.type == "boolean":
+    if column.may_be_continuous or column.is_text or column.type == "boolean":
         return None
     return Guess(Role.DROP, None, "a type that can't be anonymized")
 
@@ -319,7 +319,7 @@ def _is_person_number(words: frozenset[str]) -> bool:
 def _direct_kind(column: ColumnProfile) -> str | None:
     """What the texts of the column are, if that is sure enough."""
     kind = column.kind
-    is_number = column.is_number and column.parses_as is None
+    is_number = column.may_be_continuous and column.parses_as is None
     if kind is None:
         return None
     sizes = (column.n_distinct, column.n_present)

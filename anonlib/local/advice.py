@@ -33,7 +33,7 @@ def advise(profiles: Iterable[ColumnProfile]) -> Iterator[str]:
         elif column.is_nearly_unique:
             yield f"{where}: nearly unique per row, so it costs much; leave it out, or coarsen it"
         if doubt := ask_of_doubt(column, guess):
-            what = "numbers" if column.is_number else "texts"
+            what = "numbers" if column.may_be_continuous else "texts"
             yield f"{where}: these {what} look like {doubt}"
         if column.tokens:
             names = ", ".join(f"`{token}`" for token in column.tokens)

@@ -33,7 +33,7 @@ from anonlib.table.encoding import (
     one_zero,
     to_float,
 )
-from anonlib.table.schema import Column, Role, Scale, find_target_scale
+from anonlib.table.schema import Column, Role, Scale, find_target_scale, may_be_continuous
 from anonlib.text import MISSING_TOKENS, join_names
 from anonlib.worker.contracts import find_cells
 
@@ -379,9 +379,12 @@ def _encoding(
 
 def _check_numbers(name: str, values: pa.Array) -> None:
     kind = values.type
-    is_number = [pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal]
-    others = [pa.types.is_boolean, pa.types.is_date, pa.types.is_timestamp, pa.types.is_null]
-    if not any(fits(kind) for fits in [*is_number, *others]):
-        raise InputError(f"column {name}: continuous, but of type {kind}")
+    if not (may_be_continuous(kind) or pa.types.is_boolean(kind) or pa.types.is_null(kind)):
+        raise InputError(
+            f"column {name}: continuous, but of type {kind}; convert it to numbers or dates, or "
+            "choose another scale"
+        )
     if infinite := int(np.isinf(to_float(values)).sum()):
-        raise InputError(f"column {name}: {infinite} infinite values")
+        raise InputError(
+            f"column {name}: {infinite} infinite values; make them missing, or leave these rows out"
+        )

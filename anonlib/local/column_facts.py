@@ -38,7 +38,7 @@ from anonlib.table.layouts import (
     find_doubts,
 )
 from anonlib.table.plain_types import name_type
-from anonlib.table.schema import is_atomic
+from anonlib.table.schema import is_atomic, is_number
 from anonlib.text import DECIMAL_TEXT, MISSING_TOKENS, TEXT_TYPES, TWO_LETTERS
 
 #: The most distinct values that facts keep: those of the least hashes.
@@ -248,7 +248,7 @@ def _read_meaning(type: pa.DataType, facts: ColumnFacts) -> Meaning:
     return read_codes(
         {*facts.sizes, *codes},
         facts.n_distinct + sum(code >= FIRST_NUMBER for code in codes),
-        is_number=parses_as in ("int", "bigint", "double") if is_text else _is_number(type),
+        is_number=parses_as in ("int", "bigint", "double") if is_text else is_number(type),
         is_time=parses_as in ("date", "timestamp") if is_text else pa.types.is_temporal(type),
     )
 
@@ -310,26 +310,21 @@ _CHECKS = {"int": _are_short, "date": _are_days, "timestamp": _are_moments}
 
 def _list_numbers(values: pa.Array) -> list[str | None]:
     """The whole numbers from LEAST_LONG as texts; None for other values."""
-    if not _is_number(values.type):
+    if not is_number(values.type):
         return [None] * len(values)
     whole = [LEAST_LONG <= each < 1e18 and each % 1 == 0 for each in values.to_pylist()]
     pairs = zip(whole, values.to_pylist(), strict=True)
     return [str(int(each)) if long else None for long, each in pairs]
 
 
-def _is_number(type: pa.DataType) -> bool:
-    at = pa.types
-    return any(check(type) for check in (at.is_integer, at.is_floating, at.is_decimal))
-
-
 def _code_texts(texts: pa.Array) -> Ints:
     """int64[n]: the codes of n texts as people see them."""
     found = pc.index_in(texts, pa.array(TOKENS)).fill_null(-1).to_numpy() + 1
     code: Ints = found.astype(np.int64)
-    is_number = pc.match_substring_regex(texts, DECIMAL_TEXT).to_numpy(zero_copy_only=False)
+    are_numbers = pc.match_substring_regex(texts, DECIMAL_TEXT).to_numpy(zero_copy_only=False)
     is_short = pc.match_substring_regex(texts, TWO_LETTERS).to_numpy(zero_copy_only=False)
     code[is_short.astype(bool) & (code == 0)] = SHORT
-    places = np.flatnonzero(is_number & (code == 0))
+    places = np.flatnonzero(are_numbers & (code == 0))
     numbers = [float(text) for text in texts.take(pa.array(places)).to_pylist()]
     size = find_code_numbers(np.array(numbers, np.float64))
     # A token written in an unusual way, as -9.000, is a negative number as others are.
@@ -357,7 +352,7 @@ def _code_values(values: pa.Array) -> Ints:
     """int64[n]: the codes of n values that are no texts."""
     if pa.types.is_date(values.type) or pa.types.is_timestamp(values.type):
         return _code_days(values.cast(pa.string()))
-    if not _is_number(values.type):
+    if not is_number(values.type):
         return np.zeros(len(values), np.int64)
     numbers = values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
     return find_code_numbers(numbers)

@@ -23,7 +23,7 @@ from anonlib.encode.texts import texts
 from anonlib.errors import InputError
 from anonlib.table.encoding import find_moments, standardize
 from anonlib.table.row_numbers import number_distinct
-from anonlib.table.schema import Column, Role, Scale, Schema, is_atomic, is_number
+from anonlib.table.schema import Column, Role, Scale, Schema, is_atomic, may_be_continuous
 
 #: A scipy.sparse.csr_matrix of float64.
 Sparse: TypeAlias = Any
@@ -192,7 +192,7 @@ def _fit_feature(column: Column, raw: pa.Table, encoding: str, max_categories: i
 def _is_measured(column: Column) -> bool:
     """Whether its values are numbers or ordinal."""
     if column.scale is None:
-        return is_number(column.type)
+        return may_be_continuous(column.type)
     return column.scale is not Scale.NOMINAL
 
 

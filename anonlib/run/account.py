@@ -2,24 +2,20 @@
 runs keeps it. It is private, and holds figures and names, no data."""
 
 import os
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from anonlib.config.checks.context_section import check_expiry
-from anonlib.config.model import AccountabilitySection, Config, ContextSection
+from anonlib.config.model import Config
 from anonlib.config.places import lies_in
 from anonlib.config.summary import bare, digest_config, label_plugin, list_software
 from anonlib.errors import (
     AnonlibError,
     AuditError,
-    ConfigError,
     GateError,
     InfeasibleError,
     InputError,
-    Problem,
 )
 from anonlib.run.result import ReleaseResult
 from anonlib.text import drop_file_scheme
@@ -27,14 +23,9 @@ from anonlib.text import drop_file_scheme
 if TYPE_CHECKING:  # this imports Spark
     from anonlib.auditing import AuditReport
 
-#: The environment variable with the fields of `accountability` and `context` that every release
-#: must have.
-REQUIRE = "ANONLIB_REQUIRE"
 #: The environment variable with the path of this installation's table of runs; it goes before
 #: the path in a config.
 RUNS = "ANONLIB_RUNS"
-#: What may be required.
-_WORDS = ("approver", "purpose", "recipients", "recipient", "access", "may_know", "expires")
 #: How a run ended that raised one of these; anything else is "failed".
 _ENDINGS: dict[type[BaseException], str] = {
     GateError: "stopped",
@@ -153,24 +144,3 @@ def spell_path(path: str) -> str:
     """The one spelling of a path: absolute if it is on this machine's disk, and without secrets."""
     plain = drop_file_scheme(path)
     return bare(plain) if "://" in plain else str(Path(plain).absolute())
-
-
-def require_words(accountability: AccountabilitySection, context: ContextSection) -> None:
-    """Raises ConfigError if the config lacks a field that the operator requires, if the operator's
-    list of them is not valid, or if the release would have expired."""
-    names = os.environ.get(REQUIRE, "")
-    problems = [*_lacking(accountability, context, names), *check_expiry(context)]
-    if problems:
-        raise ConfigError(problems)
-
-
-def _lacking(
-    accountability: AccountabilitySection, context: ContextSection, names: str
-) -> Iterator[Problem]:
-    for name in filter(None, map(str.strip, names.split(","))):
-        where = "accountability" if name in AccountabilitySection.model_fields else "context"
-        section = accountability if where == "accountability" else context
-        if name not in _WORDS:
-            yield Problem("", f"{REQUIRE} of the environment may list {', '.join(_WORDS)} only")
-        elif not getattr(section, name):
-            yield Problem(f"{where}.{name}", f"required by {REQUIRE} of the environment")

@@ -32,7 +32,7 @@ from anonlib.table.schema import Column
 #: Rows that a task looks at together, and bytes of them: it stops at the first of both.
 CHUNK_ROWS, CHUNK_BYTES = 2**16, 2**26
 #: The columns of what a task tells: what it is of, a hash, a number, a count of rows.
-PLACE, HASH, NUMBER, N = "place", "hash", "number", "n"
+_PLACE, _HASH, _NUMBER, _N = "place", "hash", "number", "n"
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ def find_values(source: Source, look: Look) -> ColumnValues:
     frame = source.raw.select(*[select_column(source, id).alias(id) for id in ids])
     types = {id: find_arrow_type(frame.schema[id]) for id in look.categorical}
     output = pa.schema(
-        {PLACE: pa.int32(), HASH: pa.int64(), NUMBER: pa.float64(), N: pa.int64(), **types}
+        {_PLACE: pa.int32(), _HASH: pa.int64(), _NUMBER: pa.float64(), _N: pa.int64(), **types}
     )
 
     def work(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -95,8 +95,8 @@ def find_values(source: Source, look: Look) -> ColumnValues:
 
     merged = (
         frame.mapInArrow(work, find_spark_schema(output))
-        .groupBy(PLACE, HASH, *look.categorical)
-        .agg(F.max(NUMBER).alias(NUMBER), F.sum(N).alias(N))
+        .groupBy(_PLACE, _HASH, *look.categorical)
+        .agg(F.max(_NUMBER).alias(_NUMBER), F.sum(_N).alias(_N))
     )
     return _read(merged.toArrow(), look)
 
@@ -226,10 +226,10 @@ def _tell(
     """Rows of what a task tells; what is not given is null, and 0 rows."""
     n = len(hashes)
     columns = {
-        PLACE: pa.array(np.full(n, place, np.int32)),
-        HASH: hashes,
-        NUMBER: pa.nulls(n, pa.float64()) if numbers is None else numbers,
-        N: pa.array(np.zeros(n, np.int64)) if count is None else count,
+        _PLACE: pa.array(np.full(n, place, np.int32)),
+        _HASH: hashes,
+        _NUMBER: pa.nulls(n, pa.float64()) if numbers is None else numbers,
+        _N: pa.array(np.zeros(n, np.int64)) if count is None else count,
         **(value or {}),
     }
     return pa.table([columns.get(f.name, pa.nulls(n, f.type)) for f in output], schema=output)
@@ -239,7 +239,7 @@ def _read(output: pa.Table, look: Look) -> ColumnValues:
     """What all tasks told together. output: The rows that they told."""
     output = output.combine_chunks()
     place, hashes, numbers, count = (
-        output.column(name).to_numpy() for name in (PLACE, HASH, NUMBER, N)
+        output.column(name).to_numpy() for name in (_PLACE, _HASH, _NUMBER, _N)
     )
     order = np.lexsort((hashes, place))
     start = np.searchsorted(place[order], np.arange(look.n_places + 1))

@@ -12,7 +12,7 @@ from anonlib.run.result import ReleaseResult
 from anonlib.spark.private_table import PrivateTable
 
 #: The table of figures: a row for each figure of each run.
-METRICS = T.StructType(
+FIGURE_COLUMNS = T.StructType(
     [
         T.StructField("run_id", T.StringType()),
         T.StructField("time", T.TimestampType()),
@@ -49,7 +49,7 @@ def write_metrics(
         (result.run_id, now, result.outcome, measure, f.name, f.of, f.value, f.note, *run)
         for measure, f in figures
     ]
-    open_figure_table(spark, path).append(rows, METRICS)
+    open_figure_table(spark, path).append(rows, FIGURE_COLUMNS)
 
 
 def _as_figures(losses: Mapping[str, float | None]) -> Iterator[tuple[str, Figure]]:

@@ -28,7 +28,7 @@ from anonlib.table.schema import Column, Schema
 from anonlib.table.table_digest import Digest
 from anonlib.text import identify
 
-TOKENS = "token binary"
+TOKEN_SCHEMA = "token binary"
 #: What a run did with a person.
 Fate = Literal[
     "released", "released or suppressed", "not released", "unknown", "waits, not searched"
@@ -320,7 +320,7 @@ class Ledger:
 
     def _read_tokens(self, *folders: str) -> DataFrame:
         """`token` of everyone in these folders, which are there."""
-        return read_exactly(self._spark, "parquet", TOKENS, folders)
+        return read_exactly(self._spark, "parquet", TOKEN_SCHEMA, folders)
 
     def _checks(self) -> list[str]:
         """What stands among the verdicts for the insensitive columns."""

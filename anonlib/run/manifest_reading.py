@@ -7,9 +7,8 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from anonlib.config.model import ReleaseSection
 from anonlib.errors import InputError
-from anonlib.run.publish import Target
+from anonlib.run.history import History
 
 #: What a public manifest has.
 Manifest = Mapping[str, Any]
@@ -42,19 +41,15 @@ class Publication:
 def read_manifest(spark: SparkSession, folder: str, version: int | None) -> Manifest | None:
     """The public manifest of a version of a table, the latest by default; empty if no run published
     there, and None if one did and its manifest is unknown. Cost: a query of the table's history."""
-    return _parse(choose_manifest(_open(spark, folder), version))
+    return _parse(choose_manifest(History(spark, folder), version))
 
 
 def read_publication(spark: SparkSession, folder: str, version: int | None) -> Publication:
     """What is known of a version of a table, the latest by default. Cost: as `read_manifest`, and a
     pass over files that others wrote again."""
-    target = _open(spark, folder)
-    manifest = _parse(choose_manifest(target, version))
-    return Publication(manifest, _find_change(target, version) if manifest else None)
-
-
-def _open(spark: SparkSession, folder: str) -> Target:
-    return Target(spark, ReleaseSection.model_validate({"path": folder}))
+    history = History(spark, folder)
+    manifest = _parse(choose_manifest(history, version))
+    return Publication(manifest, _find_change(history, version) if manifest else None)
 
 
 def _parse(text: str) -> Manifest | None:
@@ -65,31 +60,31 @@ def _parse(text: str) -> Manifest | None:
     return found if isinstance(found, dict) else None
 
 
-def _find_change(target: Target, version: int | None) -> int | None:
+def _find_change(history: History, version: int | None) -> int | None:
     """The version that the newest run left, if others changed the table after it; None if they did
     not, or the log does not tell."""
     try:
-        newest = next(iter(target.commits(version)), None)
+        newest = next(iter(history.commits(version)), None)
     except InputError:  # the table was told to forget its runs
         return None
-    own = -1 if newest is None else target.version_of(newest.run_id)
-    if own < 0 or target.is_as_left(own, version):
+    own = -1 if newest is None else history.version_of(newest.run_id)
+    if own < 0 or history.is_as_left(own, version):
         return None
     return own
 
 
-def choose_manifest(target: Target, version: int | None) -> str:
+def choose_manifest(history: History, version: int | None) -> str:
     """The text of the manifest of the run that left a version of a table, the latest by default; no
     manifest, `{}`, if no run published there, and no text if it is unknown which one left it. The
     log goes before what lies beside the table: after a RESTORE that is still of the run that was
     taken back."""
     try:
-        found = target.commits(version)
+        found = history.commits(version)
         if found:
             return found[0].text
-        if version is not None and target.commits():
-            return "{}" if target.is_before_runs(version) else ""
+        if version is not None and history.commits():
+            return "{}" if history.is_before_runs(version) else ""
         # Where the log describes no run, none came after the oldest version that can be read.
-        return target.newest_manifest() or ("" if target.runs() else "{}")
+        return history.newest_manifest() or ("" if history.runs() else "{}")
     except InputError:  # the table was told to forget its runs
-        return target.manifest() if version is None else ""
+        return history.manifest() if version is None else ""

@@ -16,7 +16,7 @@ from anonlib.privacy import PrivacyModel, build_models
 from anonlib.table.schema import Role, Schema
 
 if TYPE_CHECKING:
-    from anonlib.run.publish import Target
+    from anonlib.run.history import History
     from anonlib.spark.storage import Storage
 
 #: How rows belong to persons, where the config only declares it.
@@ -116,11 +116,11 @@ class Promise:
                 yield f"{name} was promised, and this config's policy has no such rule"
 
 
-def find_promise(target: "Target", records: "Storage") -> tuple[str, Promise | None]:
+def find_promise(history: "History", records: "Storage") -> tuple[str, Promise | None]:
     """The promise of a table's newest release.
 
     Args:
-        target: The table.
+        history: That of the table.
         records: The folder of the private records.
 
     Returns:
@@ -131,11 +131,11 @@ def find_promise(target: "Target", records: "Storage") -> tuple[str, Promise | N
         InputError: The manifest has no promise, or not the same one as the record.
     """
     try:
-        content = json.loads(target.newest_manifest())
+        content = json.loads(history.newest_manifest())
         digest, run_id = str(content["promise_sha256"]), str(content["run_id"])
     except (ValueError, KeyError, TypeError):
         raise InputError(
-            f"release.path: the manifest of {target.path} does not say what the table promises; "
+            f"release.path: the manifest of {history.path} does not say what the table promises; "
             "publish all rows anew"
         ) from None
     path = f"{records.root}/{run_id}.json"
@@ -147,34 +147,34 @@ def find_promise(target: "Target", records: "Storage") -> tuple[str, Promise | N
         raise InputError(f"release.record: {path} is damaged") from None
     if promise.digest != digest:
         raise InputError(
-            f"release.record: the promise in {path} is not that in the manifest of {target.path}: "
+            f"release.record: the promise in {path} is not that in the manifest of {history.path}: "
             "one of them was changed, or belongs to another table"
         )
     return digest, promise
 
 
-def require_kept(promise: Promise, target: "Target", records: "Storage") -> None:
+def require_kept(promise: Promise, history: "History", records: "Storage") -> None:
     """Raises InputError unless a promise is at least as strong as the table's."""
-    digest, prior = find_promise(target, records)
+    digest, prior = find_promise(history, records)
     if promise.digest == digest:
         return
     if prior is None:
         raise InputError(
-            f"release.path: {target.path} was released with other models, roles, columns or "
+            f"release.path: {history.path} was released with other models, roles, columns or "
             f"persons, and its private record is not in {records.root}, so it is unknown "
             "which promise is stronger; append with the same ones, or put the record there"
         )
     if lacking := sorted(promise.weaknesses(prior)):
         raise InputError(
-            f"release.path: the table at {target.path} promises more than this config: "
+            f"release.path: the table at {history.path} promises more than this config: "
             f"{'; '.join(lacking)}; a batch may only strengthen it"
         )
 
 
-def describe_change(promise: Promise, target: "Target", records: "Storage") -> Iterator[str]:
+def describe_change(promise: Promise, history: "History", records: "Storage") -> Iterator[str]:
     """Notes on a promise that replaces a table's and is weaker; nothing if it is as strong."""
     try:
-        digest, prior = find_promise(target, records)
+        digest, prior = find_promise(history, records)
     except InputError:
         yield "what the replaced table promised is unknown"
         return

@@ -8,9 +8,8 @@ from typing import Any
 from anonlib.auditing import AuditReport
 from anonlib.config.summary import bare
 from anonlib.errors import InputError
-from anonlib.run.history import Commit
+from anonlib.run.history import Commit, History
 from anonlib.run.promise import Promise
-from anonlib.run.publish import Target
 from anonlib.spark.storage import Storage
 from anonlib.table.table_digest import Digest
 
@@ -34,7 +33,7 @@ class PublishedAudit:
 
 
 def find_published_audit(
-    promise: Promise, target: Target, records: Storage, n_rows: int
+    promise: Promise, history: History, records: Storage, n_rows: int
 ) -> PublishedAudit | None:
     """What the newest run found of the table, if that still holds of what is published.
 
@@ -46,23 +45,23 @@ def find_published_audit(
 
     Args:
         promise: What the rows that are added promise.
-        target: The table.
+        history: That of the table.
         records: The folder of the private records.
         n_rows: The number of rows of the table.
 
     Returns:
         What is known; None where any of it is in doubt, so that the rows must be read.
     """
-    newest = next(iter(target.commits()), None)
+    newest = next(iter(history.commits()), None)
     if newest is None or any(m.relative or m.by_hierarchy or m.by_order for m in promise.models):
         return None
     path = f"{records.root}/{newest.run_id}.json"
-    version = target.version_of(newest.run_id)
-    if not records.exists(path) or not target.keeps_rows_since(version):
+    version = history.version_of(newest.run_id)
+    if not records.exists(path) or not history.keeps_rows_since(version):
         return None
     try:
         kept = json.loads(records.read(path))
-        of_table = kept["table"] == bare(target.path) and kept["table_version"] == version
+        of_table = kept["table"] == bare(history.path) and kept["table_version"] == version
         same = of_table and Promise.from_dict(kept["promise"]).digest == promise.digest
         if not same or kept["outcome"] != "published":
             return None

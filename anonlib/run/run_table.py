@@ -14,12 +14,13 @@ from anonlib.config.model import Config
 from anonlib.config.summary import bare
 from anonlib.errors import AnonlibError, ConfigError, InputError, Problem, StorageError
 from anonlib.progress import Progress, restore_group, set_group
-from anonlib.run.account import Account, find_runs_path, require_words, spell_path
+from anonlib.run.account import Account, find_runs_path, spell_path
 from anonlib.run.backlog import Backlog
 from anonlib.run.endings import read_record
 from anonlib.run.events import Events
 from anonlib.run.history import SAVE_MODES, Commit
 from anonlib.run.ledger import Fate, open_ledger
+from anonlib.run.operator_limits import require_words
 from anonlib.run.publish import Target
 from anonlib.spark.delta_files import forget
 from anonlib.spark.private_table import PrivateTable
@@ -36,7 +37,7 @@ def _verdict_type(name: str) -> T.ArrayType:
     return T.ArrayType(T.StructType(fields))
 
 
-RUNS = T.StructType(
+RUN_COLUMNS = T.StructType(
     [
         T.StructField("run_id", T.StringType()),
         T.StructField("verb", T.StringType()),  # release, evaluate, trial
@@ -76,7 +77,7 @@ RUNS = T.StructType(
 )
 
 
-class Accounting:
+class RunNotes:
     """Notes a run: in events while it runs, in the table of runs at its end."""
 
     def __init__(self, account: Account, progress: Progress, events: Events):
@@ -120,7 +121,7 @@ class Accounting:
                 return
             waited = self.account.result is not None and self.account.result.waited
             row |= {"outcome": "waiting" if waited else "published", "begun": None}
-        table.append([tuple(row[name] for name in RUNS.names)], RUNS)
+        table.append([tuple(row[name] for name in RUN_COLUMNS.names)], RUN_COLUMNS)
 
     def end(self) -> None:
         """The run is over."""
@@ -146,9 +147,7 @@ def open_run_table(spark: SparkSession, path: str, release: str) -> PrivateTable
 
 
 @contextmanager
-def keep_account(
-    verb: str, config: Config, run_id: str, progress: Progress
-) -> Iterator[Accounting]:
+def keep_account(verb: str, config: Config, run_id: str, progress: Progress) -> Iterator[RunNotes]:
     """Notes a run, successful or not. A run that fails before there is a session is only in its
     events.
 
@@ -158,29 +157,29 @@ def keep_account(
     if verb == "release":
         require_words(config.accountability, config.context)
     account = Account(verb, run_id, config, spell_path(config.release.path))
-    accounting = Accounting(account, progress, Events(account))
-    accounting.begin()
+    run_notes = RunNotes(account, progress, Events(account))
+    run_notes.begin()
     try:
         try:
-            yield accounting
+            yield run_notes
         except BaseException as error:
             account.fail(error)
             with suppress(Exception):  # what is wrong with the run is what must be told
-                accounting.note()
+                run_notes.note()
             raise
-        _note_success(accounting)
+        _note_success(run_notes)
     finally:
         with suppress(Exception, KeyboardInterrupt):  # the session may be gone; the run is over
-            accounting.end()
+            run_notes.end()
 
 
-def _note_success(accounting: Accounting) -> None:
-    account = accounting.account
+def _note_success(run_notes: RunNotes) -> None:
+    account = run_notes.account
     ended = f"run {account.run_id} ended well ({account.outcome}), but"
     done = account.outcome in ("published", "done")
     again = f"; run it again with `--run-id {account.run_id}`" if done else ""
     try:
-        accounting.note()
+        run_notes.note()
     except AnonlibError as error:
         text = f"{ended} could not be noted in the table of runs: {error}{again}"
         raise StorageError(text) from error
@@ -212,7 +211,7 @@ def list_past_runs(
         rows = rows.where(F.col("ended") >= F.lit(since))
     if target is not None:
         rows = rows.where(F.col("target") == spell_path(Storage(spark, target).root))
-    columns = [_column(field) for field in RUNS if field.name in rows.columns]
+    columns = [_column(field) for field in RUN_COLUMNS if field.name in rows.columns]
     with translate_errors("table of runs"):
         found = rows.orderBy(F.desc("ended"), "run_id").select(*columns).collect()
     return [row.asDict(recursive=True) for row in found]

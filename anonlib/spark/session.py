@@ -15,6 +15,7 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from anonlib.config import secrets as secret_names
+from anonlib.config.minimum_k import PROPERTY
 from anonlib.errors import InputError, StorageError
 from anonlib.spark.jars import ensure_jars
 from anonlib.spark.java import require_java
@@ -138,9 +139,10 @@ def fork_session(spark: SparkSession, settings: Mapping[str, str]) -> Any:
     return fork
 
 
-def find_settings(spark: SparkSession, name: str) -> tuple[str | None, str | None]:
-    """A setting as the application has it, and as the session has it; None where it is not set."""
-    return _find_conf(spark).get(name), spark.conf.get(name, None)
+def find_minimum_k(spark: SparkSession) -> tuple[str | None, str | None]:
+    """The operator's minimum k as the application has it, and as the session has it; None where it
+    is not set."""
+    return _find_conf(spark).get(PROPERTY), spark.conf.get(PROPERTY, None)
 
 
 def _find_conf(spark: SparkSession) -> Any:

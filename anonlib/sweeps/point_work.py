@@ -29,7 +29,7 @@ from anonlib.sweeps.person_splits import number_persons, split_persons
 from anonlib.sweeps.point_release import PointRelease, release_point
 from anonlib.sweeps.settings import Learn, Point
 from anonlib.table.encoding import to_float
-from anonlib.table.schema import Role, Scale, Schema, is_number
+from anonlib.table.schema import Role, Scale, Schema, may_be_continuous
 
 
 @dataclass(frozen=True)
@@ -221,7 +221,7 @@ class _PointWork:
         """
         mean_errors, variance_errors = [], []
         for column in self.schema.quasi_identifiers:
-            if column.scale is not Scale.CONTINUOUS or not is_number(column.released_type):
+            if column.scale is not Scale.CONTINUOUS or not may_be_continuous(column.released_type):
                 continue
             before = _numbers(table.column(column.id).take(pa.array(release.rows)))
             after = _numbers(release.released.column(column.id))

@@ -174,21 +174,25 @@ class Schema:
 
 
 def is_number(type: pa.DataType) -> bool:
-    """Whether values are on a line: numbers, dates, timestamps."""
+    """Whether values are numbers: no dates, no booleans."""
     at = pa.types
-    tests = (at.is_integer, at.is_floating, at.is_decimal, at.is_date, at.is_timestamp)
-    return any(holds(type) for holds in tests)
+    return bool(at.is_integer(type) or at.is_floating(type) or at.is_decimal(type))
+
+
+def may_be_continuous(type: pa.DataType) -> bool:
+    """Whether values are on a line: numbers, dates, timestamps."""
+    return is_number(type) or bool(pa.types.is_date(type) or pa.types.is_timestamp(type))
 
 
 def find_target_scale(type: pa.DataType, needs_classes: bool) -> Scale:
     """The scale of a target or insensitive column without one in the config. Numbers are
     continuous, unless classes are needed."""
-    return Scale.CONTINUOUS if is_number(type) and not needs_classes else Scale.NOMINAL
+    return Scale.CONTINUOUS if may_be_continuous(type) and not needs_classes else Scale.NOMINAL
 
 
 def is_atomic(type: pa.DataType) -> bool:
     """Whether a column of this type can be a quasi-identifier."""
-    return is_number(type) or bool(pa.types.is_string(type) or pa.types.is_boolean(type))
+    return may_be_continuous(type) or bool(pa.types.is_string(type) or pa.types.is_boolean(type))
 
 
 def is_storable(type: pa.DataType) -> bool:

@@ -7,7 +7,7 @@ import pytest
 from markupsafe import Markup
 from pyspark.sql import SparkSession
 
-from anonlib.run.run_table import Accounting
+from anonlib.run.run_table import RunNotes
 from anonlib.spark.session import REQUIRED
 from tests.quick import SHORT_LOGS
 from tests.spark.support import Shell
@@ -43,7 +43,7 @@ def noted() -> None:
 def _without_notes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """The note of a run is a fifth of a small release, and most of one that ends in its scan."""
     if "noted" not in request.fixturenames:
-        monkeypatch.setattr(Accounting, "note", lambda accounting: None)
+        monkeypatch.setattr(RunNotes, "note", lambda run_notes: None)
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from pyspark.sql import types as T
 import anonlib
 from anonlib.errors import InfeasibleError, StorageError
 from anonlib.run.result import ReleaseResult
-from anonlib.run.run_table import RUNS, list_past_runs
+from anonlib.run.run_table import RUN_COLUMNS, list_past_runs
 from anonlib.spark.private_table import PrivateTable
 from tests.spark.support import (
     MARKER,
@@ -86,7 +86,7 @@ def test_every_job_has_a_name(released: Released) -> None:
 
 def test_the_row_of_a_release(released: Released) -> None:
     (row,) = list_past_runs(released.runs)
-    assert [*row] == RUNS.names
+    assert [*row] == RUN_COLUMNS.names
     assert (row["run_id"], row["verb"], row["outcome"]) == ("r1", "release", "published")
     assert (row["target"], row["version"]) == (str(released.folder / "out" / "table"), 0)
     assert (row["source_format"], row["source_version"]) == ("parquet", None)

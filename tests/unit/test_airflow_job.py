@@ -13,8 +13,9 @@ from anonlib.cli.parser import parse_args
 from anonlib.config.minimum_k import VARIABLE
 from anonlib.config.model import ReleaseSection
 from anonlib.config.summary import _CONTAINERS, bare
-from anonlib.run.account import REQUIRE, RUNS
+from anonlib.run.account import RUNS
 from anonlib.run.events import EVENTS
+from anonlib.run.operator_limits import REQUIRE
 
 FOLDER = Path(__file__).parents[2] / "jobs" / "airflow"
 SETTINGS = {"ANONLIB_CONFIGS": "/srv/conf", "ANONLIB_TABLES": "s3a://lake/releases/"}

@@ -1,5 +1,6 @@
 """What the terminal shows: summaries and progress."""
 
+import importlib
 import io
 import json
 import os
@@ -24,7 +25,6 @@ from anonlib.cli.show.summaries import (
     print_release,
     print_rows,
     program,
-    summary_svg,
 )
 from anonlib.config.model import Gate
 from anonlib.errors import Problem
@@ -131,7 +131,8 @@ class TestRelease:
         assert f"{program()} show out/t" in text
 
     def test_picture(self, tmp_path: Path) -> None:
-        summary_svg(RESULT, tmp_path / "a.svg", "conf.yaml")
+        picture = importlib.import_module("scripts.lib.picture")
+        picture.draw_summary(RESULT, tmp_path / "a.svg", "conf.yaml")
         text = (tmp_path / "a.svg").read_text()
         assert text.startswith("<svg")
         assert "FAILS" in text

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from anonlib.content.content_rules import bound_hashes
 from anonlib.run import column_values
-from anonlib.run.column_values import HASH, NUMBER, PLACE, ColumnValues, Look, N
+from anonlib.run.column_values import _HASH, _N, _NUMBER, _PLACE, ColumnValues, Look
 from anonlib.table.hashes import hash_values
 from anonlib.text import fold_text
 
@@ -28,12 +28,12 @@ def found_by_tasks(tasks: Sequence[pa.Table], look: Look, batch: int) -> ColumnV
     """What a pass finds whose rows are dealt to tasks, and come in batches."""
     listed = {id: TYPES[id] for id in look.categorical}
     output = pa.schema(
-        {PLACE: pa.int32(), HASH: pa.int64(), NUMBER: pa.float64(), N: pa.int64(), **listed}
+        {_PLACE: pa.int32(), _HASH: pa.int64(), _NUMBER: pa.float64(), _N: pa.int64(), **listed}
     )
     parts = [column_values._look_at(t.to_batches(batch), look, output) for t in tasks]
     every = pa.Table.from_batches([each for part in parts for each in part], output)
-    merged = every.group_by([PLACE, HASH, *listed]).aggregate([(NUMBER, "max"), (N, "sum")])
-    merged = merged.rename_columns({f"{NUMBER}_max": NUMBER, f"{N}_sum": N})
+    merged = every.group_by([_PLACE, _HASH, *listed]).aggregate([(_NUMBER, "max"), (_N, "sum")])
+    merged = merged.rename_columns({f"{_NUMBER}_max": _NUMBER, f"{_N}_sum": _N})
     return column_values._read(merged, look)
 
 

@@ -22,8 +22,9 @@ from anonlib.errors import (
     InputError,
 )
 from anonlib.progress import Progress
-from anonlib.run.account import REQUIRE, Account, require_words, spell_path
+from anonlib.run.account import Account, spell_path
 from anonlib.run.events import EVENTS, Events
+from anonlib.run.operator_limits import REQUIRE, require_words
 from anonlib.run.result import ReleaseResult
 
 RUN = "https://openlineage.io/spec/2-0-2/OpenLineage.json#/$defs/RunEvent"

@@ -1,7 +1,6 @@
 """Prints the results of verbs: figures, verdicts and paths. No data, except the published rows of
 `show`."""
 
-import io
 import re
 import shlex
 import sys
@@ -255,15 +254,6 @@ def print_rows(names: Sequence[str], rows: Sequence[Sequence[str | None]]) -> No
     for i, row in enumerate(cells):
         to.print(Text(f"row {i + 1}", style="bold"))
         to.print(new_pairs(zip(names, row, strict=True)))
-
-
-def summary_svg(result: ReleaseResult, path: str | Path, config: str) -> None:
-    """Writes the summary of a release as an SVG picture."""
-    recording = Console(
-        file=io.StringIO(), record=True, width=88, force_terminal=True, highlight=False
-    )
-    print_release(result, config, to=recording)
-    recording.save_svg(str(path), title=f"anonlib release {config}")
 
 
 def program() -> str:

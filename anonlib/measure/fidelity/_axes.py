@@ -14,7 +14,7 @@ from anonlib.hierarchy import Hierarchy
 from anonlib.recode import Form
 from anonlib.recode.value_leaves import ROOT
 from anonlib.table.encoding import MAX_RANGE, NO_RANGE, Encoding, standardize
-from anonlib.table.schema import Column, Role, Scale, is_atomic, is_number
+from anonlib.table.schema import Column, Role, Scale, is_atomic, may_be_continuous
 
 if TYPE_CHECKING:
     from anonlib.measure.case import Case
@@ -192,7 +192,7 @@ def _encodings(case: "Case", columns: tuple[Column, ...]) -> dict[str, Encoding]
     for column in columns:
         if column.id not in figures:
             continue
-        if is_number(column.type):
+        if may_be_continuous(column.type):
             result[column.id] = _of_numbers(column.id, *figures[column.id])
         elif figures[column.id][0] <= 2 * MOST_VALUES:
             few.append(column.id)

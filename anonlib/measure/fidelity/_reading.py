@@ -25,7 +25,7 @@ from anonlib.encode.texts import sets, text_ends
 from anonlib.errors import InputError
 from anonlib.measure.fidelity._axes import Axis, Sparse
 from anonlib.table.encoding import one_zero, to_float
-from anonlib.table.schema import is_number
+from anonlib.table.schema import may_be_continuous
 
 #: An Arrow array of any type.
 Values: TypeAlias = Any
@@ -158,7 +158,7 @@ def read_column(axis: Axis, values: Values, *, released: bool) -> Spans | Catego
     reader = _READERS.get(axis.form) if released else None
     if reader is not None:
         return reader(axis, values)
-    if not (is_number(values.type) if axis.is_line else values.type.equals(axis.type)):
+    if not (may_be_continuous(values.type) if axis.is_line else values.type.equals(axis.type)):
         raise InputError(f"column {axis.name}: its released type {values.type} can't be compared")
     if axis.is_line:
         at = _positions(axis, values)
@@ -214,7 +214,7 @@ def _number_ends(values: Values) -> tuple[Floats, Floats]:
 def _category_ends(axis: Axis, values: Values) -> tuple[Ints, Ints, Ints]:
     """int64[n] twice: the codes of the first and the last category of intervals. Then the codes of
     the categories that are ends."""
-    if is_number(axis.type):
+    if may_be_continuous(axis.type):
         return _categories_within(axis, *_number_ends(values))
     if not pa.types.is_string(values.type):
         absent, categories = values.is_null(), axis.encoding.categories

@@ -21,7 +21,7 @@ from anonlib.measure.fidelity._bins import category_bins, merge_bins, round_edge
 from anonlib.measure.fidelity._reading import CategoryShares, Spans, read_column
 from anonlib.measure.states import States
 from anonlib.table.encoding import Encoding, find_moments, to_float
-from anonlib.table.schema import Column, Role, Scale, Schema, is_atomic, is_number
+from anonlib.table.schema import Column, Role, Scale, Schema, is_atomic, may_be_continuous
 
 if TYPE_CHECKING:
     from anonlib.measure.case import Case
@@ -253,7 +253,7 @@ def _count_side(
 
 def _fit_sample(column: Column, values: Any) -> Encoding:
     """The encoding of a column that is released as it is, by a sample in a fixed order."""
-    if is_number(column.type):
+    if may_be_continuous(column.type):
         numbers = to_float(values)
         there = numbers[np.isfinite(numbers)]
         ends = (float(there.min()), float(there.max())) if len(there) else (0.0, 0.0)

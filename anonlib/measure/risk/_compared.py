@@ -17,7 +17,7 @@ from anonlib.recode.arrow import iso
 from anonlib.recode.interval import Interval
 from anonlib.recode.value_leaves import find_leaves
 from anonlib.table.encoding import Encoding, find_moments, standardize, to_float
-from anonlib.table.schema import Column, Scale, is_number
+from anonlib.table.schema import Column, Scale, may_be_continuous
 
 #: An Arrow array of any type.
 Values: TypeAlias = Any
@@ -68,7 +68,7 @@ def match_plain(column: Column, original: Values, released: Values) -> MatchedCo
 
     Raises InputError as `match_column`.
     """
-    if is_number(column.type) and is_number(released.type):
+    if may_be_continuous(column.type) and may_be_continuous(released.type):
         low, high = 0.0, -1.0
         numbers = [to_float(each) for each in (original, released)]
         numbers = [np.where(np.isfinite(each), each, np.nan) for each in numbers]
@@ -98,7 +98,7 @@ def _spans(column: Column, encoding: Encoding, original: Values, released: Value
     # On the grid of kernels, values that are equally far from another one would differ in that.
     low, blank = encoding.to_standard(first)
     high, _ = encoding.to_standard(last)
-    if isinstance(column.recoder, Interval) and is_number(column.type):
+    if isinstance(column.recoder, Interval) and may_be_continuous(column.type):
         ends = column.recoder.open_ends(to_float(lower), to_float(upper), column.type)
         low, high = (np.where(np.isinf(e), e, at) for e, at in zip(ends, (low, high), strict=True))
     spans, place = np.unique(np.column_stack([low, high, blank]), axis=0, return_inverse=True)
@@ -111,7 +111,7 @@ def _find_categories(
     column: Column, encoding: Encoding, lower: Values, upper: Values
 ) -> tuple[Values, Values]:
     """The first and the last category of ordinal ranges of numbers; the ends of others."""
-    if column.scale is not Scale.ORDINAL or not is_number(column.type):
+    if column.scale is not Scale.ORDINAL or not may_be_continuous(column.type):
         return lower, upper
     assert encoding.categories is not None
     ranks = encoding.within(to_float(lower), to_float(upper))

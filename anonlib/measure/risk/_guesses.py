@@ -13,7 +13,7 @@ from anonlib.encode import about
 from anonlib.encode.texts import texts
 from anonlib.measure.features import as_one_array
 from anonlib.table.encoding import to_float
-from anonlib.table.schema import Column, Scale, is_number
+from anonlib.table.schema import Column, Scale, may_be_continuous
 
 #: A scipy.sparse.csr_matrix of float64.
 Sparse: TypeAlias = Any
@@ -152,7 +152,7 @@ def make_guess(
 
 def keep_present(column: Column, table: pa.Table) -> pa.Table:
     """The rows with a value in a column."""
-    if is_number(column.type):
+    if may_be_continuous(column.type):
         return table.filter(pa.array(np.isfinite(_to_numbers(column, table))))
     return table.filter(_to_texts(column, table).is_valid())
 
@@ -160,7 +160,7 @@ def keep_present(column: Column, table: pa.Table) -> pa.Table:
 def _is_of_values(column: Column, scale: Scale | None, counts: list[int]) -> bool:
     """Whether a column is guessed as categories: by its scale, else by the counts of its values.
     Few values, which most persons share with others, are categories."""
-    if not is_number(column.type):
+    if not may_be_continuous(column.type):
         return True
     if scale is not None:
         return scale is not Scale.CONTINUOUS

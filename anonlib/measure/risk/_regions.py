@@ -21,7 +21,7 @@ from anonlib.measure.features import as_one_array, encode_distinct
 from anonlib.recode.interval import Interval
 from anonlib.recode.value_leaves import ROOT, find_leaves
 from anonlib.table.encoding import to_float
-from anonlib.table.schema import Column, Scale, is_number
+from anonlib.table.schema import Column, Scale, may_be_continuous
 
 #: An Arrow array of any type.
 Values: TypeAlias = Any
@@ -138,7 +138,7 @@ def _is_on_line(column: Column, form: str) -> bool:
     if form not in ("value", "interval"):
         return False
     if column.scale is None:
-        return is_number(column.type)
+        return may_be_continuous(column.type)
     return column.scale is not Scale.NOMINAL
 
 
@@ -166,7 +166,7 @@ def _to_numbers(column: Column, values: Values) -> Floats:
         if ranks.null_count != values.null_count:
             raise InputError("has texts that are not in its `order`")
         values = ranks
-    elif not is_number(values.type):
+    elif not may_be_continuous(values.type):
         raise InputError(f"has the type {values.type}, not numbers")
     return to_float(values)
 

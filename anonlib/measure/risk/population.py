@@ -25,7 +25,7 @@ from anonlib.recode import EXTENTS
 from anonlib.recode.interval import Interval
 from anonlib.recode.value_leaves import find_leaves
 from anonlib.table.encoding import Encoding, to_float
-from anonlib.table.schema import Column, Role, is_number
+from anonlib.table.schema import Column, Role, may_be_continuous
 from anonlib.text import count_noun
 
 if TYPE_CHECKING:
@@ -203,7 +203,7 @@ def _regions(column: Column, encoding: Encoding, released: Any) -> ColumnRegions
 
 def _spans(column: Column, encoding: Encoding, released: Any) -> Ranges:
     ends = find_ends(column, encoding, released)
-    order = None if is_number(column.type) else encoding.categories
+    order = None if may_be_continuous(column.type) else encoding.categories
     if order is not None:
         ends = tuple(pc.index_in(each, value_set=order) for each in ends)
     low, high = (to_float(each) for each in ends)
