@@ -32,7 +32,7 @@ LEAST_CHANCE = 0.001
 
 def refuse_no_rows() -> Problem:
     """There is nothing to release."""
-    return Problem("source", "has no rows")
+    return Problem("source", "has no rows, so there is nothing to release; check what it reads")
 
 
 def refuse_infinite(column: Column, n: int) -> Problem:
@@ -73,7 +73,8 @@ def refuse_controllers(step: Controller) -> Problem:
     """There are more than MAX_CONTROLLERS."""
     return Problem(
         f"column {step.column}",
-        f"has more than {MAX_CONTROLLERS} values, too many for data controllers",
+        f"has more than {MAX_CONTROLLERS} values, too many for data controllers; name the column "
+        "of the institutions",
     )
 
 
@@ -206,14 +207,15 @@ def judge_models(
                 text = f"asks for {wanted} values; column {name} has {found}"
                 if config.privacy.missing_tokens != MISSING_TOKENS:
                     text += ", without those that privacy.missing_tokens counts as missing"
-                yield Problem(where, text)
+                yield Problem(where, f"{text}: ask for fewer, or leave the model out")
                 continue
         if name is not None and model.looks_at == "counts":
             column = schema[name]
             cell = make_whole_table(name, own[column.id], n, count_known(column))
             cell = replace(cell, references={name: values[column.id].reference})
             if not model.holds(cell)[0]:
-                yield Problem(where, f"column {name} does not hold it in all rows as one cell")
+                text = f"column {name} does not hold it in all rows as one cell"
+                yield Problem(where, f"{text}: weaken the model, or leave it out")
 
 
 def judge_joint(

@@ -19,8 +19,8 @@ from anonlib.text import count_noun
 FEW = 12
 #: Fewer values than this do not show that a column is unique.
 MIN_UNIQUE = 20
-#: Fewer values than this do not stand for the persons of a table: of fewer than two classes of
-#: the k that a draft has, nothing could be told apart.
+#: An identifier with fewer values does not stand for persons: 20 are two classes of the k = 10 that
+#: a draft has.
 MIN_PERSONS = 20
 #: Why a column is taken for an identifier by its name.
 NAMED = "named like an identifier"
@@ -57,7 +57,8 @@ _THINGS = _words(
 _TRAITS = _words("type version count status")
 #: Words for numbers of persons and their cars that mean days, wine or a course in other languages.
 _AMBIGUOUS = _words("dni nif nip vin matricula")
-#: As many persons at least must a name alone stand for. Of fewer, no class could have five.
+#: The fewest values by which a name alone makes a column an identifier: fewer persons could not
+#: fill a class of five.
 _FEWEST = 5
 #: Words of other languages that mean one of these may be numbers, too: French `nombre`, how many.
 _TEXTS_ONLY = _words("name address")

@@ -134,7 +134,8 @@ _LEAST_CHECKED = 5
 _LEAST_EXAMPLES["card numbers"] = _LEAST_CHECKED
 #: Strict kinds without a check digit.
 _UNCHECKED = ("e-mail addresses", "social security numbers")
-#: So many streets are no names of parts and findings.
+#: The fewest different streets that make a column one of addresses: names of parts and findings are
+#: fewer.
 _LEAST_STREETS = 10
 #: Kinds that numbers can be of, too.
 _NUMBER_KINDS = ("card numbers", "national numbers of persons", "phone numbers")
@@ -162,8 +163,7 @@ KIND_NAMES = {**_NAMES, **{holder: _NAMES[kind] for kind, holder in _HOLDERS.ite
 #: share of the present ones. Phone numbers that are no texts are told by their first digits only:
 #: they need as many, and nearly all must be different.
 LEAST_LOOSE, LOOSE_SHARE, UNIQUE_SHARE = 20, 0.2, 0.9
-#: How many different numbers that only their digits make phones: those of so few persons that no
-#: class could have five are taken for codes.
+#: The fewest different bare phone numbers: fewer are taken for codes.
 _LEAST_BARE = 5
 
 

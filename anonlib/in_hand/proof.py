@@ -65,7 +65,10 @@ def audit_release(
     _require_pseudonyms(release.table, rows)
     n_in, n_out = rows.table.num_rows, report.n_rows
     if not 0 <= n_in - n_out <= config.privacy.may_suppress(n_in):
-        raise AuditError(f"rows don't add up, nothing is released: {n_in} read, {n_out} audited")
+        raise AuditError(
+            f"rows don't add up, nothing is released: {n_in} read, {n_out} audited; this is a "
+            "fault of anonlib"
+        )
     return report
 
 

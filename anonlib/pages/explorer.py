@@ -168,8 +168,8 @@ class Explorer:
         return Markup(text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e"))
 
     def _find_place(self, bound: BoundLine) -> tuple[int, ...]:
-        """The place of the axis that a bound is of a value of, and that of the value; nothing if
-        it is of all settings."""
+        """The place of the bound's axis, and that of its value on the axis; empty if the bound
+        holds for all settings."""
         for i, axis in enumerate(self.axes):
             if bound.only is not None and axis.key == bound.only[0]:
                 return i, axis.values.index(name_value(bound.only[1]))

@@ -111,13 +111,18 @@ class Backlog:
     def add(self, run_id: str, source: Source, config_sha256: str) -> None:
         """Writes the source's own rows, of the columns that a run needs, to wait.
 
-        Raises InputError when a run of another table has this id in this backlog.
+        Raises ConfigError when a run of another table has this id in this backlog.
         """
         there = self._read(run_id, any_table=True)
         if there is not None and there.table != self._table:
-            raise InputError(
-                f"release.backlog.path: run {run_id} of another table is in this backlog; "
-                "take another id or folder"
+            raise ConfigError(
+                [
+                    Problem(
+                        "release.backlog.path",
+                        f"run {run_id} of another table is in this backlog; take another id or "
+                        "folder",
+                    )
+                ]
             )
         ids = [column.id for column in source.schema.columns]
         frame = source.fresh.select(*ids)
@@ -173,7 +178,8 @@ class Backlog:
         if n != entry.n_rows:
             raise StorageError(
                 f"release.backlog: {n} of the {entry.n_rows} rows that run {entry.run_id} "
-                "left are there"
+                f"left are there; restore {folder} from a copy, or remove it and release its rows "
+                "from their source"
             )
         types = StructType.fromJson(json.loads(entry.types))
         plain = StructType([StructField(f"w{i}", f.dataType) for i, f in enumerate(types)])

@@ -110,8 +110,9 @@ def estimate_distinct(values: pa.ChunkedArray, n_rows: int) -> tuple[float, floa
     """The number of distinct values in n_rows rows, by a sample of them without replacement.
 
     Returns:
-        An estimate; and what it is hardly above, since as many rows have a value that the sample
-        lacks as its values that are there once suggest. Both are exact if the sample has all rows.
+        An estimate, and a number that it hardly exceeds: as many rows have values that the sample
+        lacks as the share of values that occur once in it suggests. Both are exact if the sample
+        has all rows.
 
     Reference: A. Chao, C.-W. Lin, Nonparametric lower bounds for species richness and shared
     species richness under sampling without replacement, Biometrics 68(3), 2012; I. J. Good, The

@@ -224,7 +224,9 @@ def read_record(spark: SparkSession, records: str, run_id: str) -> dict[str, Any
     try:
         content: dict[str, Any] = json.loads(storage.read(path))
     except ValueError:
-        raise InputError(f"release.record: {path} is damaged") from None
+        raise InputError(
+            f"release.record: {path} is damaged; restore it from a copy, or choose another run id"
+        ) from None
     return content
 
 

@@ -40,17 +40,30 @@ FOLDED = "string, case folded"
 
 @dataclass(frozen=True)
 class Entry:
-    """The entry of a run, besides its tokens: the digest of all rows of the table after the run and
-    the columns in its order, why some of these rows are of unknown persons (empty if none are), the
-    models that held with persons counted, the number of tokens (None until all are written),
-    whether one token stands for rows without a person, and whether all rows of its source were
-    released. If not, tokens are also of persons whose rows were suppressed. Entries of earlier
-    versions do not tell; where rows were of unknown persons, these have no digest."""
+    """The entry of a run, besides its tokens.
+
+    Attributes:
+        run_id: The run.
+        table: The path of its table.
+        key_check: A check value of the ledger's key.
+        persons: Name and type of each column that identifies persons.
+        digest: Of all rows of the table after the run; None in entries of earlier versions whose
+            table had rows of unknown persons.
+        verdicts: The models that held with persons counted.
+        insensitive: How insensitive columns were checked, as in `AuditReport`.
+        n_tokens: The number of tokens; None until all are written.
+        unnamed: Whether one token stands for rows without a person.
+        gap: Why some rows of the table are of unknown persons; empty if none are.
+        is_whole: Whether all rows of the source were released. Else there are also tokens of
+            persons whose rows were suppressed.
+        columns: Name and type of each column, in the order of the digest; empty in entries of
+            earlier versions.
+    """
 
     run_id: str
     table: str
     key_check: str
-    persons: tuple[tuple[str, str], ...]  # name and type of each column that identifies them
+    persons: tuple[tuple[str, str], ...]
     digest: Digest | None
     verdicts: tuple[str, ...]
     insensitive: str
@@ -58,13 +71,13 @@ class Entry:
     unnamed: bool = False
     gap: str = ""
     is_whole: bool = False
-    columns: tuple[tuple[str, str], ...] = ()  # name and type; of earlier versions: not told
+    columns: tuple[tuple[str, str], ...] = ()
 
 
 class TableRows:
-    """The rows of a table, known by their digest: whichever order its columns are in now, and
-    however wide their whole numbers, they are those that a run left if the values of each name
-    are."""
+    """The rows of a table, known by their digest. They are those that a run left if each column,
+    found by its name, has the same values. The order of the columns and the width of whole numbers
+    do not matter."""
 
     def __init__(
         self,
@@ -220,7 +233,10 @@ class Ledger:
             known = self._read_tokens(*paths)
             n, wanted = known.count(), sum(entry.n_tokens or 0 for entry in entries)
             if n != wanted:
-                raise StorageError(f"release.ledger: {n} of its {wanted} tokens are there")
+                raise StorageError(
+                    f"release.ledger: {n} of its {wanted} tokens are there: files are gone; "
+                    "restore the folder of the ledger from a copy"
+                )
             known = known.distinct().withColumn("known", F.lit(True))
             joined = self._tokens(source).join(known, "token", "left")
             row = joined.agg(
@@ -255,7 +271,8 @@ class Ledger:
         if row["n"] != entry.n_tokens:
             raise StorageError(
                 f"release.ledger: {row['n']} of the {entry.n_tokens} tokens of run "
-                f"{entry.run_id} are there"
+                f"{entry.run_id} are there: files are gone; restore the folder of the ledger from "
+                "a copy"
             )
         return bool(row["hits"])
 

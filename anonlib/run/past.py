@@ -27,7 +27,7 @@ from anonlib.spark.values import find_spark_type
 from anonlib.table.schema import Schema
 from anonlib.table.table_digest import Digest
 
-#: What is said besides of a table whose columns are not those of the batch.
+#: Ends the error where the table's columns differ from the batch's.
 ALTERATION = (
     "; if the table was altered after its release, undo that, or publish all rows anew (`mode: "
     "overwrite`)"

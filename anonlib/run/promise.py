@@ -144,7 +144,9 @@ def find_promise(history: "History", records: "Storage") -> tuple[str, Promise |
     try:
         promise = Promise.from_dict(json.loads(records.read(path))["promise"])
     except (ValueError, KeyError, TypeError):
-        raise InputError(f"release.record: {path} is damaged") from None
+        raise InputError(
+            f"release.record: {path} is damaged; restore it from a copy, or publish all rows anew"
+        ) from None
     if promise.digest != digest:
         raise InputError(
             f"release.record: the promise in {path} is not that in the manifest of {history.path}: "

@@ -281,8 +281,10 @@ class Target(History):
             transaction.handle.updateMetadata(own.metadata_without(NO_VALUES), False)
             schemas = [each.handle.metadata().schema().json() for each in (own, transaction)]
             if schemas[0] != schemas[1]:
-                text = "release.path: Delta gives the table other columns than its files"
-                raise StorageError(text)
+                raise StorageError(
+                    "release.path: Delta gives the table other columns than its files; nothing was "
+                    "published: release to another table"
+                )
         lease.list_files(files.paths)
 
         def move(path: str) -> None:
@@ -384,7 +386,10 @@ class Target(History):
 
 def _require_equal(rows: DataFrame, digest_of_rows: Digest) -> None:
     if digest(rows) != digest_of_rows:
-        raise StorageError("the written files differ from the audited table")
+        raise StorageError(
+            "release.path: the written files differ from the audited table; nothing was published: "
+            "run it again"
+        )
 
 
 def note_readers(schema: Schema) -> tuple[str, ...]:

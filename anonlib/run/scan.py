@@ -48,7 +48,7 @@ from anonlib.table.schema import Column, Role, Scale, Schema
 from anonlib.table.table_digest import Digest
 from anonlib.text import fold_text
 
-#: At least the columns that a run adds to a row.
+#: A run adds at most this many columns to a row.
 OWN_COLUMNS = 16
 #: How much longer a text may get in UTF-8 by a normal form (Unicode Standard Annex 15).
 LONGER = 3

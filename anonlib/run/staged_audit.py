@@ -149,7 +149,7 @@ def require_audited(
         raise AuditError(
             f"rows don't add up, nothing was published: {scan.n_rows} scanned, "
             f"{plan.n_rows} planned, {figures.n_rows} anonymized, {n_kept} kept, "
-            f"{report.n_rows} audited"
+            f"{report.n_rows} audited; run it again; if it comes again, it is a fault of anonlib"
         )
 
 

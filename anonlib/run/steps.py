@@ -93,8 +93,8 @@ class Run:
 
     @cached_property
     def persons_return(self) -> bool:
-        """Whether persons may be in several batches of the table with the rows of this run: it was
-        told to accept that, or a run before it was, whose rows are still there."""
+        """Whether persons may be in several batches of the table: this run accepts that, or an
+        earlier one did whose rows are still there."""
         if self.config.release.mode != "append":
             return False
         if self.config.release.acknowledge_returning:

@@ -235,7 +235,10 @@ def _require_whole_rows(rows: DataFrame, again: Column, texts: Sequence[str]) ->
         texts: The columns of text that are used.
     """
     if rows.columns == [_BAD]:
-        raise InputError("source: no row can be read")
+        raise InputError(
+            "source: no row can be read; check source.format and source.options (encoding, "
+            "multiLine)"
+        )
     file, bad = rows.metadataColumn("_metadata").getField("file_path"), F.col(_BAD).isNotNull()
     first = F.count(F.col(f"`{rows.columns[0].replace('`', '``')}`"))  # Spark wants another column
     odd = [F.col(f"`{name.replace('`', '``')}`").contains(UNREADABLE) for name in texts]
@@ -257,7 +260,8 @@ def _require_whole_rows(rows: DataFrame, again: Column, texts: Sequence[str]) ->
         )
     if n_again:
         problems.append(
-            f"source: {n_again} more headers among the rows, as in {hide_values(of_again)}"
+            f"source: {n_again} more headers among the rows, as in {hide_values(of_again)}; take "
+            "them out"
         )
     if problems:
         raise InputError("\n".join(problems))

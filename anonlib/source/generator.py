@@ -20,24 +20,24 @@ def _words(text: str) -> tuple[str, ...]:
     return tuple(text.split())
 
 
-#: the columns in order; `generate` gives these and no others
+#: The columns in order; `generate` gives these and no others
 COLUMNS = _words(
     "name national_id email birth_date age zip sex marital_status education hours capital_gain "
     "diagnosis income label"
 )
-#: the only ordinal text column, from low to high
+#: The only ordinal text column, from low to high
 EDUCATION_ORDER = _words(
     "none primary lower-secondary upper-secondary vocational bachelor master doctorate"
 )
 MARITAL_STATUSES = ("never-married", "married", "divorced", "separated", "widowed")
 SEXES = ("female", "male")
 LABELS = ("no", "yes")
-#: ages are those of 1 January of this year
+#: Ages are those of 1 January of this year
 REFERENCE_YEAR = 2026
 AGES = range(17, 96)
 N_ZIPS = 2000
-# the last digit of a code's rank is its first, the region; the rest is scattered within the region
-#: zip codes, the most populous first
+# The last digit of a code's rank is its first, the region; the rest is scattered within the region
+#: Zip codes, the most populous first
 ZIPS = tuple(
     f"{rank % 10}{rank // 10 * 77 % 200 * 50 + rank // 10 % 47:04d}" for rank in range(N_ZIPS)
 )
@@ -67,7 +67,7 @@ LAST_NAMES = _words(
 )
 MAIL_DOMAINS = ("example.org", "mail.example.org", "post.example.org", "uni.example.org")
 
-# disease: weight at 17-24, weight at 65 and over, factor for women, factor for men
+# Disease: weight at 17-24, weight at 65 and over, factor for women, factor for men
 _DISEASES = {
     "allergy": (16, 5, 1, 1),
     "anemia": (6, 4, 2, 0.5),
@@ -92,7 +92,7 @@ _DISEASES = {
 }
 DIAGNOSES = tuple(_DISEASES)
 
-# what follows is per age band: 17-24, 25-34, 35-49, 50-64, 65 and over
+# What follows is per age band: 17-24, 25-34, 35-49, 50-64, 65 and over
 _BAND_STARTS = (25, 35, 50, 65)
 _WOMEN = (49, 50, 50, 51, 57)
 _MARRIAGES = (
@@ -110,16 +110,16 @@ _SCHOOLS = (
     (4, 16, 24, 26, 16, 9, 4, 1),
 )
 _USUAL_HOURS = (24, 40, 42, 41, 18)
-# hours a week that people name, and how readily
+# Hours a week that people name, and how readily
 _ROUND_HOURS = {
     4: 2, 8: 3, 10: 4, 12: 3, 15: 5, 16: 4, 20: 12, 24: 5, 25: 6, 30: 9, 32: 6, 35: 12, 36: 6,
     37: 5, 38: 9, 40: 80, 42: 5, 45: 14, 48: 6, 50: 16, 55: 6, 60: 9, 65: 2, 70: 3, 80: 2,
 }  # fmt: skip
-# shares of missing values; hours are missing more often from 65 on
+# Shares of missing values; hours are missing more often from 65 on
 _MISSING = {"marital_status": 0.02, "education": 0.025, "capital_gain": 0.04, "diagnosis": 0.03}
 _MISSING_HOURS = (0.02, 0.08)
 
-# weights are kept to one in 256, those of the 79 ages finer
+# Weights are kept to one in 256, those of the 79 ages finer
 _BITS, _AGE_BITS = 8, 11
 _ROWS_PER_PARTITION = 250_000
 
@@ -135,7 +135,7 @@ def generate(spark: SparkSession, rows: int, seed: int) -> DataFrame:
     for steps in ((_place, _person), (_work, _money), (_identity,)):
         for step in steps:
             people = step(people, seed)
-        # to as many partitions as there are: moves no row, but ends a generated method; HotSpot
+        # To as many partitions as there are: moves no row, but ends a generated method; HotSpot
         # leaves those above 8,000 bytes to its interpreter, which is many times slower
         people = people.coalesce(n_partitions)
     return _spell(people, seed).select(*COLUMNS)
@@ -144,7 +144,7 @@ def generate(spark: SparkSession, rows: int, seed: int) -> DataFrame:
 def _place(people: DataFrame, seed: int) -> DataFrame:
     """The rank of the zip code by a shifted Zipf law, the wealth (0, 1, 2) of its area (the first
     two digits), age (younger in the 60 most populous zip codes) and its band."""
-    # inverse of a distribution whose density falls as 1 / (rank + 5); 402.43 > e^6 - 1
+    # Inverse of a distribution whose density falls as 1 / (rank + 5); 402.43 > e^6 - 1
     spread = f"(exp(6 * {_uniform(seed, 'zip')}) - 1)"
     people = _with(people, rank=f"int({spread} * {N_ZIPS / 402.43}D)")
     areas = [int(code[:2]) for code in ZIPS]
@@ -264,7 +264,7 @@ def _identity(people: DataFrame, seed: int) -> DataFrame:
         c=f"naming div {n_first * (n_first - 1)} % {n_last}",
         d=f"naming div {n_first * (n_first - 1) * n_last}",
     )
-    # a second name or surname differs from the first one
+    # A second name or surname differs from the first one
     return _with(
         people,
         first=f"man * {n_first} + a",

@@ -248,7 +248,10 @@ class Lease:
     def require(self) -> None:
         """Raises StorageError unless this run still has the lease."""
         if not self._holds():
-            raise StorageError("the lease on the target was lost: another run has taken it")
+            raise StorageError(
+                "the lease on the target was lost: another run has taken it; run it again when "
+                "that one has ended"
+            )
 
     @contextmanager
     def committing(self, *, publishing: bool = False) -> Iterator[None]:

@@ -96,7 +96,10 @@ def _search(table: pa.Table, task: Task, bounds: Bounds) -> pa.Table:
     result = search_cells(kernel, block)
     places = np.flatnonzero(result.cell_id >= 0)
     if not len(places):
-        raise BlockError("all rows are suppressed: no cell is left to release")
+        raise BlockError(
+            "all rows are suppressed: no cell is left to release; weaken the models, or coarsen "
+            "columns"
+        )
     cells = Cells(result.cell_id[places], int(result.cell_id.max()) + 1, weight[places])
     task = at_levels(task, result.levels)
     return _recode(block, table.take(pa.array(places)), cells, task, result)

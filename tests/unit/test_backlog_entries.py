@@ -209,7 +209,7 @@ def test_rows_that_a_run_takes(guarded: Guarded) -> None:
 def test_a_run_id_of_another_table(guarded: Guarded) -> None:
     put(guarded, "one", json.dumps(asdict(replace(ONE, table="another"))))
     before = {**guarded.files}
-    with pytest.raises(InputError, match="run one of another table is in this backlog"):
+    with pytest.raises(ConfigError, match="run one of another table is in this backlog"):
         backlog().add("one", source(guarded, PEOPLE), "digest")
     assert guarded.files == before
     assert backlog().of("one") is None

@@ -310,3 +310,12 @@ def length(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
     doc = node.body[0] if ast.get_docstring(node) is not None else None
     own = 0 if doc is None else (doc.end_lineno or 0) - doc.lineno + 1
     return (node.end_lineno or 0) - node.lineno + 1 - own
+
+
+def test_the_room_of_a_run_says_what_is_in_it() -> None:
+    """Its modules are many: the docstring of the package has each of them, in groups."""
+    told = re.findall(
+        r"^    (\w+) ", ast.get_docstring(parse_source(HOME / "run/__init__.py")) or "", re.M
+    )
+    there = [path.stem for path in (HOME / "run").glob("*.py") if path.stem != "__init__"]
+    assert sorted([*told, "steps"]) == sorted(there)

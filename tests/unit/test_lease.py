@@ -461,13 +461,16 @@ def test_a_commit_of_unknown_outcome(far: Any) -> None:
 def test_the_mark_may_fail_after_a_commit(far: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     run = of(far)
     run.take()
+    tried = []
 
     def fail(*_: object, **__: object) -> None:
+        tried.append(1)
         raise StorageError("no answer")
 
     with monkeypatch.context() as patch, run.committing():
         patch.setattr(far, "write", fail)
     run.release()
+    assert tried
 
 
 def test_beats(far: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -571,8 +571,10 @@ def test_a_store_that_is_gone_hides_no_error(
 ) -> None:
     made = target(log, Snapshot(0))
     monkeypatch.setattr(log, "update", None)
+    store.files = {f"{ROOT}/a": "x"}
     held: Any = Held()
     made._remove("some", held, "mine")
+    assert store.files
 
 
 def transaction(schema: str, root: str, done: list[Any]) -> Any:
