@@ -52,11 +52,11 @@ TESTS: dict[str, tuple[str, str]] = {
         "test_tokens test_append test_partition_steps",
     ),
     "anonlib/run/publish.py": (
-        "unit/test_target unit/test_publication unit/test_versions",
+        "unit/test_target unit/test_publication unit/test_history",
         "test_target_changes test_publish test_kill",
     ),
     "anonlib/run/history.py": (
-        "unit/test_target unit/test_publication unit/test_versions",
+        "unit/test_history unit/test_manifest_reading unit/test_target unit/test_publication",
         "test_target_changes test_publish test_kill",
     ),
     "anonlib/spark/lease.py": (

@@ -10,7 +10,7 @@ from anonlib.config.reading import load_columns, parse
 from anonlib.config.secrets import is_secret_variable
 from anonlib.errors import ConfigError
 from anonlib.sweeps.file import load_sweep, parse_sweep
-from tests.unit.test_limits import good, refused
+from tests.unit.test_config_limits import good, refused
 
 HUSH = "correct-horse"
 JDBC = {"format": "jdbc", "options": {"url": "jdbc:postgresql://localhost/p", "dbtable": "people"}}

@@ -17,7 +17,7 @@ from anonlib.config.reading import load, load_columns, parse
 from anonlib.config.summary import digest_config
 from anonlib.config.yaml import split_key
 from anonlib.sweeps.file import load_sweep
-from tests.unit.test_limits import good
+from tests.unit.test_config_limits import good
 
 #: Where each field of PATHS stands in a config: its dotted key in place of the keys with *.
 FIELDS = {path: ".".join(path).replace("measures.*", "measures.0") for path in PATHS}

@@ -10,7 +10,7 @@ from anonlib.config.reading import parse
 from anonlib.errors import ConfigError, InputError
 from anonlib.run.account import Account
 from anonlib.run.events import Events
-from tests.unit.test_limits import good
+from tests.unit.test_config_limits import good
 
 
 @pytest.fixture(autouse=True)

@@ -1,4 +1,4 @@
-"""Which files can be the release as they are."""
+"""Which files can be the release as they are, and moments that tasks count."""
 
 from typing import Any
 
@@ -8,11 +8,17 @@ import pytest
 from anonlib.config.model import ReleaseSection, SparkSection
 from anonlib.config.reading import parse
 from anonlib.config.resolve import resolve
-from anonlib.run.staging import may_deal, tells_nothing_private
-from anonlib.table.columns import CONTROLLER, COST, HELD, LINK, TOKEN
-from anonlib.table.schema import Field
+from anonlib.errors import BlockError
+from anonlib.kernels.discriminant import class_moments
+from anonlib.run.staging import _partial, may_deal, tells_nothing_private
+from anonlib.table.block import ClassMoments
+from anonlib.table.columns import CONTROLLER, COST, HASH, HELD, LINK, TOKEN
+from anonlib.table.encoding import Encoding
+from anonlib.table.schema import Field, Scale
 from anonlib.worker.marks import NO_MARKS, Marks
 from anonlib.worker.setup import make_output_schema
+from anonlib.worker.task import to_block
+from tests.unit.test_task import table, task
 
 
 @pytest.mark.parametrize(
@@ -83,3 +89,19 @@ def test_private_columns(changes: dict[str, Any], marks: Marks, private: list[st
     output = make_output_schema(schema, config, marks)
     assert output.names == [*released, *private]
     assert tells_nothing_private(output, released) is (not private)
+
+
+def test_moments_of_batches_are_those_of_the_table() -> None:
+    source = table()
+    town = Encoding("c1", Scale.NOMINAL, True, categories=pa.array(["a", "b"]))
+    made = task(source, target=town, protected=(), models=())
+    columns = source.select(["c0", "c1", HASH])
+    (found,) = _partial(iter(columns.to_batches(max_chunksize=7)), made)
+    moments = ClassMoments.from_json(found.column(0)[0].as_py())
+    whole = class_moments(to_block(source, made)[0])
+    assert moments.to_json() == whole.to_json()
+    assert next(_partial(iter([]), made)).num_rows == 0
+    with pytest.raises(BlockError) as caught:
+        list(_partial(iter(columns.drop(["c0"]).to_batches()), made))
+    assert str(caught.value) == "class moments failed with KeyError"
+    assert caught.value.__context__ is None

@@ -212,59 +212,6 @@ def test_what_an_overwrite_leaves_out(
     assert [*made.describe_losses()] == []
 
 
-def test_runs(store: Store, log: Log) -> None:
-    """Only ours, without the prefix; asked anew only after a commit."""
-    made = target(log, Snapshot(2, ("anonlib:one", "another", "anonlib:two")))
-    assert made.runs() == {"one", "two"}
-    log.snapshot.setTransactions = None  # type: ignore[method-assign, assignment]
-    assert made.runs() == {"one", "two"}
-    log.snapshot = Snapshot(3, ("anonlib:three",))
-    assert made.runs() == {"three"}
-    assert target(log, Snapshot(-1, ("anonlib:x",))).runs() == frozenset()
-    assert target(log, Snapshot(0, ("anonlib:x",))).runs() == {"x"}
-    assert {*log.asked} == {(False, None, None)}
-
-
-def test_a_table_that_forgets_its_runs(store: Store, log: Log) -> None:
-    made = target(log, Snapshot(0, forgets=True))
-    with pytest.raises(InputError, match="makes Delta forget which runs published; unset it"):
-        made.runs()
-
-
-def session(*rows: tuple[int, str | None, str | None]) -> Any:
-    """A session whose SQL answers with the history of a table: the version, the metadata and the
-    mode of each commit. A mode such as `to 3` is that of a RESTORE."""
-    asked: list[str] = []
-
-    def sql(text: str) -> Any:
-        asked.append(text)
-        found = []
-        for version, metadata, mode in rows:
-            restores = mode is not None and mode.startswith("to")
-            to = (mode or "")[3:] or None if restores else None
-            row = {"version": version, "userMetadata": metadata, "mode": mode}
-            found.append({**row, "restores": restores, "to": to})
-        frame = SimpleNamespace(collect=lambda: found)
-        frame.select = frame.where = lambda *_: frame
-        return frame
-
-    return SimpleNamespace(sql=sql, asked=asked)
-
-
-@pytest.fixture
-def no_columns(monkeypatch: pytest.MonkeyPatch) -> None:
-    same: Any = lambda column, _: column
-    column = type("C", (), {"__getitem__": same, "alias": same, "eqNullSafe": same})()
-    monkeypatch.setattr(history, "F", SimpleNamespace(col=lambda name: column))
-
-
-def test_the_manifest(store: Store, log: Log) -> None:
-    made = target(log, Snapshot(0))
-    assert made.manifest() == ""
-    store.files[f"{ROOT}/_anonlib/manifest.json"] = "text"
-    assert made.manifest() == "text"
-
-
 def test_a_checkpoint(store: Store, log: Log) -> None:
     made, kept = target(log, Snapshot(0)), []
     log.checkpoint = lambda *how: kept.append(how)  # type: ignore[attr-defined]

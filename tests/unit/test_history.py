@@ -1,31 +1,80 @@
-"""Which versions of a table are a run's: what a purge commits after it, what others commit, what a
-RESTORE takes back."""
+"""Which runs a log knows, and which versions are theirs: what a purge commits after them, what
+others commit, what a RESTORE takes back."""
 
 import json
 from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
-from anonlib.errors import BusyError
+from anonlib.errors import BusyError, InputError
+from anonlib.run import history
 from anonlib.run.history import RETENTION, Commit, mark_purge
 from anonlib.run.log_actions import find_restored, read_actions
-from anonlib.run.manifest_reading import (
-    Publication,
-    choose_manifest,
-    read_manifest,
-    read_publication,
-)
 from anonlib.run.publish import APP, Target
 from anonlib.spark.delta_files import find_damage
 from tests.stores import Disk
 from tests.unit import test_target
-from tests.unit.test_target import ROOT, Log, Snapshot, Store, session, target
+from tests.unit.test_target import ROOT, Log, Snapshot, Store, target
 
-store, log, no_columns = test_target.store, test_target.log, test_target.no_columns
+store, log = test_target.store, test_target.log
 
 MANIFEST = json.dumps({"run_id": "one", "é": 0.1}, indent=2, ensure_ascii=False)
+
+
+def test_runs(store: Store, log: Log) -> None:
+    """Only ours, without the prefix; asked anew only after a commit."""
+    made = target(log, Snapshot(2, ("anonlib:one", "another", "anonlib:two")))
+    assert made.runs() == {"one", "two"}
+    log.snapshot.setTransactions = None  # type: ignore[method-assign, assignment]
+    assert made.runs() == {"one", "two"}
+    log.snapshot = Snapshot(3, ("anonlib:three",))
+    assert made.runs() == {"three"}
+    assert target(log, Snapshot(-1, ("anonlib:x",))).runs() == frozenset()
+    assert target(log, Snapshot(0, ("anonlib:x",))).runs() == {"x"}
+    assert {*log.asked} == {(False, None, None)}
+
+
+def test_a_table_that_forgets_its_runs(store: Store, log: Log) -> None:
+    made = target(log, Snapshot(0, forgets=True))
+    with pytest.raises(InputError, match="makes Delta forget which runs published; unset it"):
+        made.runs()
+
+
+def session(*rows: tuple[int, str | None, str | None]) -> Any:
+    """A session whose SQL answers with the history of a table: the version, the metadata and the
+    mode of each commit. A mode such as `to 3` is that of a RESTORE."""
+    asked: list[str] = []
+
+    def sql(text: str) -> Any:
+        asked.append(text)
+        found = []
+        for version, metadata, mode in rows:
+            restores = mode is not None and mode.startswith("to")
+            to = (mode or "")[3:] or None if restores else None
+            row = {"version": version, "userMetadata": metadata, "mode": mode}
+            found.append({**row, "restores": restores, "to": to})
+        frame = SimpleNamespace(collect=lambda: found)
+        frame.select = frame.where = lambda *_: frame
+        return frame
+
+    return SimpleNamespace(sql=sql, asked=asked)
+
+
+@pytest.fixture
+def no_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    same: Any = lambda column, _: column
+    column = type("C", (), {"__getitem__": same, "alias": same, "eqNullSafe": same})()
+    monkeypatch.setattr(history, "F", SimpleNamespace(col=lambda name: column))
+
+
+def test_the_manifest(store: Store, log: Log) -> None:
+    made = target(log, Snapshot(0))
+    assert made.manifest() == ""
+    store.files[f"{ROOT}/_anonlib/manifest.json"] = "text"
+    assert made.manifest() == "text"
 
 
 def test_commits(store: Store, log: Log, no_columns: None) -> None:
@@ -200,66 +249,6 @@ def test_the_commits_of_a_purge(
         made.require_unchanged()
 
 
-def test_the_manifest_of_an_earlier_version(store: Store, log: Log, no_columns: None) -> None:
-    """That of the run that left the version, as far as the log tells."""
-    store.files[f"{ROOT}/_anonlib/manifest.json"] = "newest"
-    runs = f"{APP}one", f"{APP}two"
-    rows = (5, TWO, "Append"), (2, ONE, None)
-    made = target(log, Snapshot(7, runs), session(*rows))
-    assert [choose_manifest(made, version) for version in (7, 5, 4, 2)] == [TWO, TWO, ONE, ONE]
-    assert choose_manifest(made, 1) == "{}"
-    # The log does not describe a third run, which may have left it.
-    assert choose_manifest(target(log, Snapshot(7, (*runs, f"{APP}x")), session(*rows)), 1) == ""
-    assert choose_manifest(target(log, Snapshot(7, runs), session()), 1) == "newest"
-    restored = target(log, Snapshot(7, runs), session((6, None, "to 2"), *rows))
-    assert [choose_manifest(restored, version) for version in (7, 6, 5, 4)] == [ONE, ONE, TWO, ONE]
-
-
-def test_the_manifest_of_the_latest_version(store: Store, log: Log, no_columns: None) -> None:
-    """As the log has it: beside the table lies that of a run which a RESTORE took back, until the
-    next run."""
-    place = f"{ROOT}/_anonlib/manifest.json"
-    store.files[place] = TWO
-    runs = f"{APP}one", f"{APP}two"
-    rows = (1, TWO, "Append"), (0, ONE, "ErrorIfExists")
-    restored = target(log, Snapshot(2, runs), session((2, None, "to 0"), *rows))
-    assert choose_manifest(restored, None) == ONE
-    assert choose_manifest(target(log, Snapshot(1, runs), session(*rows)), None) == TWO
-    assert choose_manifest(target(log, Snapshot(1, runs), session()), None) == TWO
-    del store.files[place]
-    # Runs published, and which of them left the rows is unknown.
-    assert choose_manifest(target(log, Snapshot(1, runs), session()), None) == ""
-    lost = session((2, None, "to"), *rows)
-    assert [choose_manifest(target(log, Snapshot(2, runs), lost), v) for v in (None, 2)] == ["", ""]
-    assert choose_manifest(target(log, Snapshot(1), session()), None) == "{}"
-
-
-def test_the_manifest_of_a_table_that_forgets_its_runs(
-    store: Store, log: Log, no_columns: None
-) -> None:
-    rows = (1, TWO, "Append"), (0, ONE, "ErrorIfExists")
-    made = target(log, Snapshot(1, forgets=True), session(*rows))
-    assert [choose_manifest(made, version) for version in (None, 0)] == ["", ""]
-    store.files[f"{ROOT}/_anonlib/manifest.json"] = TWO
-    assert [choose_manifest(made, version) for version in (None, 0)] == [TWO, ""]
-
-
-@pytest.mark.parametrize("text", ["", "no JSON", "[]"])
-def test_a_manifest_that_is_unknown(
-    store: Store, log: Log, no_columns: None, monkeypatch: pytest.MonkeyPatch, text: str
-) -> None:
-    """It is not taken for that of a table without runs, which promises nothing."""
-    spark = session()
-    log.snapshot = Snapshot(1, (f"{APP}one",))
-    store.files[f"{ROOT}/_anonlib/manifest.json"] = text
-    assert read_manifest(spark, ROOT, None) is None
-    store.files[f"{ROOT}/_anonlib/manifest.json"] = ONE
-    assert read_manifest(spark, ROOT, None) == {"run_id": "one"}
-    store.files.clear()
-    log.snapshot = Snapshot(2)
-    assert read_manifest(spark, ROOT, None) == {}
-
-
 A, B, C = ({"path": name, "dataChange": True} for name in "abc")
 SAME = {"dataChange": False}
 ADD_A, ADD_B, DROP_A, DROP_B = {"add": A}, {"add": B}, {"remove": A}, {"remove": B}
@@ -304,49 +293,6 @@ def test_what_a_restore_to_a_time_gave_back(
 
 
 KEEP, CHANGE = [{"commitInfo": {}}], [{"metaData": {}}]
-
-
-@pytest.mark.parametrize(
-    ("rows", "commits", "version", "after"),
-    [
-        ([], {}, None, None),
-        ([], {2: KEEP}, None, None),
-        ([], {2: CHANGE}, None, 1),
-        ([], {2: KEEP, 3: CHANGE, 4: KEEP}, None, 1),
-        ([], {2: KEEP, 3: CHANGE, 4: KEEP}, 2, None),
-        ([], {2: KEEP, 3: CHANGE, 4: KEEP}, 3, 1),
-        ([(4, None, "to 2")], {2: KEEP, 3: CHANGE, 4: CHANGE}, None, None),
-        ([(4, None, "to 3")], {2: KEEP, 3: CHANGE, 4: CHANGE}, None, 1),
-        # The run before it left what came back.
-        ([(4, None, "to 0")], {2: KEEP, 3: CHANGE, 4: CHANGE}, None, None),
-        ([(3, None, "to 0")], {2: KEEP, 3: CHANGE, 4: CHANGE}, None, 0),
-    ],
-)
-def test_what_others_changed_after_the_newest_run(
-    store: Store, log: Log, no_columns: None, rows: Any, commits: Any, version: Any, after: Any
-) -> None:
-    for each, actions in commits.items():
-        lines = "\n".join(map(json.dumps, actions))
-        store.files[f"{ROOT}/_delta_log/{each:020}.json"] = lines
-    log.snapshot = Snapshot(max(commits, default=1), (f"{APP}one", f"{APP}two"))
-    spark = session(*rows, (1, TWO, "Append"), (0, ONE, "ErrorIfExists"))
-    found = read_publication(spark, ROOT, version)
-    assert found.changed_after == after
-    doubts = found.list_premises(9)
-    assert len(doubts) == (after is not None)
-    assert (
-        not doubts
-        or f"others changed the table after version {after}; no run checked whose" in doubts[0]
-    )
-
-
-def test_rows_that_others_changed_by_their_number() -> None:
-    """Where the log does not describe the run any more."""
-    found = Publication({"rows_released": 9}, None)
-    assert found.list_premises(9) == ()
-    assert found.list_premises(8)[0].startswith("rows: others changed the table after its release;")
-    for manifest in (None, {}, {"run_id": "one"}):
-        assert Publication(manifest, None).list_premises(9) == ()
 
 
 @pytest.mark.parametrize(

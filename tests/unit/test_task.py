@@ -17,7 +17,6 @@ from anonlib.arrays import MISSING, Ints
 from anonlib.errors import BlockError, InfeasibleError, Problem
 from anonlib.hierarchy.tree import Tree
 from anonlib.kernels import Kernel
-from anonlib.kernels.discriminant import class_moments
 from anonlib.recode import Domain
 from anonlib.table.block import Block, ClassMoments, Ranks, part
 from anonlib.table.columns import BLOCK, CONTROLLER, HASH, HIGH, LOW, TOKEN
@@ -355,24 +354,6 @@ def test_moments_of_the_classes_reach_the_block() -> None:
     zeros = np.zeros((2, 2), object)
     moments = ClassMoments(zeros[0], zeros, zeros)
     assert to_block(source, task(source, moments=moments))[0].moments is moments
-
-
-def test_moments_of_batches_are_those_of_the_table() -> None:
-    from anonlib.run.staging import _partial
-
-    source = table()
-    town = Encoding("c1", Scale.NOMINAL, True, categories=pa.array(["a", "b"]))
-    made = task(source, target=town, protected=(), models=())
-    columns = source.select(["c0", "c1", HASH])
-    (found,) = _partial(iter(columns.to_batches(max_chunksize=7)), made)
-    moments = ClassMoments.from_json(found.column(0)[0].as_py())
-    whole = class_moments(to_block(source, made)[0])
-    assert moments.to_json() == whole.to_json()
-    assert next(_partial(iter([]), made)).num_rows == 0
-    with pytest.raises(BlockError) as caught:
-        list(_partial(iter(columns.drop(["c0"]).to_batches()), made))
-    assert str(caught.value) == "class moments failed with KeyError"
-    assert caught.value.__context__ is None
 
 
 @pytest.mark.parametrize("error", ["ValueError", "KeyError"])
