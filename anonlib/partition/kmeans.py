@@ -99,43 +99,31 @@ class KMeansPartitioner(TreePartitioner):
 def find_two_means(x: Floats, weight: Ints, max_iter: int, seed: int) -> tuple[Floats, Floats]:
     """The two centres that Lloyd's steps find from a start by k-means++.
 
-    Sums are numpy's own, in the order of the rows: BLAS adds in another order with more threads.
-
     Args:
         x: float64[n, f]. The rows, of which at least two differ.
         weight: int64[n]. How many rows each stands for.
         max_iter: The most steps.
         seed: Of the start. The draws are those of scikit-learn, which tests compare with.
     """
+    from anonlib.partition._two_means_core import move_centres  # this imports numba
+
     middle = x.mean(axis=0)
     x = x - middle
     centres = np.stack(_draw_centres(x, weight, np.random.RandomState(seed)))
     least_shift = TOLERANCE * x.var(axis=0).mean()
-    for _ in range(max_iter):
-        a, b = centres
-        near_a = np.einsum("ij,j->i", x, b - a) <= (b @ b - a @ a) / 2
-        parts = weight * near_a, weight * ~near_a
-        left = centres
-        centres = np.stack([np.einsum("i,ij->j", part, x) / part.sum() for part in parts])
-        if ((centres - left) ** 2).sum() <= least_shift:
-            break
-    a, b = centres + middle
+    a, b = move_centres(x, weight, centres, max_iter, least_shift) + middle
     return a, b
 
 
 def _draw_centres(x: Floats, weight: Ints, draw: np.random.RandomState) -> tuple[Floats, Floats]:
     """A random row, and the better of two that are drawn by their squared distance from it."""
-
-    def measure_squares(row: int) -> Floats:
-        apart = x - x[row]
-        found: Floats = np.einsum("ij,ij->i", apart, apart)
-        return found
+    from anonlib.partition._two_means_core import measure_squares  # this imports numba
 
     first = int(draw.choice(len(x), p=weight / weight.sum()))
-    far = measure_squares(first)
+    far = measure_squares(x, first)
     wanted = draw.uniform(size=2) * (far * weight).sum()
     drawn = np.searchsorted(np.cumsum(far * weight), wanted, "right").clip(max=len(x) - 1)
-    second = min(drawn, key=lambda row: (np.minimum(far, measure_squares(row)) * weight).sum())
+    second = min(drawn, key=lambda row: (np.minimum(far, measure_squares(x, row)) * weight).sum())
     return x[first], x[second]
 
 
