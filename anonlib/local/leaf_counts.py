@@ -10,7 +10,13 @@ from anonlib.partition.repair import BlockCounts, Joint, as_values, count_words
 from anonlib.privacy import PrivacyModel
 from anonlib.privacy.shares import count_persons
 from anonlib.table.block import count_sparse
-from anonlib.table.encoding import Values, code_among, code_protected, list_protected_values
+from anonlib.table.encoding import (
+    Values,
+    code_among,
+    code_known,
+    code_protected,
+    list_protected_values,
+)
 from anonlib.table.schema import Schema
 from anonlib.worker.task import code_persons
 
@@ -99,12 +105,7 @@ def _count_combinations(
 ) -> Joint:
     """The persons of each leaf with each combination of the protected columns."""
     columns = {id: rows.column(id).combine_chunks() for id in schema.protected}
-    codes = [
-        code_among(column, missing_tokens, values[id].categories)
-        if id in values
-        else code_protected(column, missing_tokens)
-        for id, column in columns.items()
-    ]
+    codes = [code_known(each, missing_tokens, values.get(id)) for id, each in columns.items()]
     stacked = np.column_stack([leaf, *codes]).astype(np.int64)[some]
     known, place = np.unique(stacked, axis=0, return_inverse=True)
     if person is not None:  # a person counts once for each combination that it has

@@ -28,8 +28,8 @@ from anonlib.errors import Problem
 from anonlib.partition.repair import Joint
 from anonlib.table.encoding import (
     Values,
-    code_among,
     code_column,
+    code_known,
     one_zero,
 )
 from anonlib.table.row_numbers import number_classes, number_tuples
@@ -146,14 +146,9 @@ def _joint_problems(
     """Models that the whole table does not hold for who knows other protected columns."""
     if not schema.joint:
         return
-    columns = [schema.by_id(id) for id in schema.protected]
     tokens = config.privacy.missing_tokens
-    codes = [
-        code_among(table.column(c.id).combine_chunks(), tokens, values[c.id].categories)
-        if c.id in values
-        else code_column(table, c, config.privacy.missing_tokens)
-        for c in columns
-    ]
+    columns = {id: table.column(id).combine_chunks() for id in schema.protected}
+    codes = [code_known(each, tokens, values.get(id)) for id, each in columns.items()]
     somebody = _find_somebody(person, table.num_rows)
     combination = number_tuples(codes, table.num_rows)[somebody]
     persons = np.arange(len(combination)) if person is None else person[somebody]

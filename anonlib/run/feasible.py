@@ -26,7 +26,7 @@ from anonlib.partition.repair import Joint
 from anonlib.privacy import Reference
 from anonlib.source.resolved_source import Source
 from anonlib.spark.values import count_units, make_canonical
-from anonlib.table.encoding import Values, code_among, code_column, code_protected
+from anonlib.table.encoding import Values, code_column, code_known
 from anonlib.table.schema import Column, Role, Schema
 
 
@@ -222,9 +222,7 @@ def _count_combinations(
 def _joint(table: pa.Table, schema: Schema, values: Mapping[str, Values], by: str) -> Joint:
     def codes(id: str) -> Ints:
         column = table.column(id).combine_chunks()
-        if id in values:
-            return code_among(column, (), values[id].categories).astype(np.int64)
-        return code_protected(column, ()).astype(np.int64)
+        return code_known(column, (), values.get(id)).astype(np.int64)
 
     leaf, count = (table.column(name).to_numpy().astype(np.int64) for name in (by, "count"))
     stacked = np.column_stack([codes(id) for id in schema.protected])

@@ -16,7 +16,7 @@ from anonlib.local.engine import release_columns
 from anonlib.local.rows import Rows
 from anonlib.table.block import Block
 from anonlib.table.columns import CONTROLLER, HASH, TOKEN
-from anonlib.table.encoding import code_among, code_protected, encode_block
+from anonlib.table.encoding import code_known, encode_block
 from anonlib.table.schema import Role, Schema
 from anonlib.worker.task import code_persons
 
@@ -120,12 +120,7 @@ def _to_block(table: pa.Table, schema: Schema, config: Config) -> Block:
     tokens = config.privacy.missing_tokens
     values = require_values(table, schema, config)
     columns = {id: table.column(id).combine_chunks() for id in (*schema.protected, *schema.unit)}
-    codes = {
-        id: code_among(columns[id], tokens, values[id].categories)
-        if id in values
-        else code_protected(columns[id], tokens)
-        for id in schema.protected
-    }
+    codes = {id: code_known(columns[id], tokens, values.get(id)) for id in schema.protected}
     models = with_ids(config.bound_models, schema)
     return replace(
         encode_block((), {}, codes, models, None, table.num_rows),

@@ -505,6 +505,20 @@ def code_protected(values: pa.Array, missing_tokens: tuple[str, ...]) -> Codes:
     return codes
 
 
+def code_known(values: pa.Array, missing_tokens: tuple[str, ...], known: Values | None) -> Codes:
+    """int32[n]. Codes of a protected column: by the values of the whole table if models count them,
+    else its own.
+
+    Args:
+        values: The column.
+        missing_tokens: Values that mean "missing".
+        known: Its values in the whole table; None if no model counts them.
+    """
+    if known is not None:
+        return code_among(values, missing_tokens, known.categories)
+    return code_protected(values, missing_tokens)
+
+
 def code_column(table: pa.Table, column: Column, missing_tokens: tuple[str, ...]) -> Codes:
     """int32[n]. `code_protected` of a column of a table that has its columns by id."""
     return code_protected(table.column(column.id).combine_chunks(), missing_tokens)

@@ -34,8 +34,7 @@ from anonlib.table.columns import (
 from anonlib.table.encoding import (
     Encoding,
     Values,
-    code_among,
-    code_protected,
+    code_known,
     encode_block,
     encode_rows,
     mix,
@@ -296,7 +295,8 @@ def to_block(table: pa.Table, task: Task) -> tuple[Block, pa.Table]:
     """The block of a table, and the table itself, both in canonical order. If the rows belong to
     several blocks, these follow one after the other, each in canonical order."""
     columns = {name: table.column(name).combine_chunks() for name in table.column_names}
-    protected = {id: _code_protected(columns[id], task, id) for id in task.protected}
+    tokens, values = task.missing_tokens, task.values
+    protected = {id: code_known(columns[id], tokens, values.get(id)) for id in task.protected}
     models = build_models(task.models)
     n = table.num_rows
     block = encode_block(task.encodings, columns, protected, models, task.target, n)
@@ -305,7 +305,7 @@ def to_block(table: pa.Table, task: Task) -> tuple[Block, pa.Table]:
         unit=code_persons([columns[id] for id in task.unit]),
         moments=task.moments,
         context=Context(*encode_rows(task.context, columns, n)) if task.context else None,
-        references={id: values.reference for id, values in task.values.items()},
+        references={id: each.reference for id, each in values.items()},
         joint=task.joint,
         extents=all(_recoder(spec).releases in EXTENTS for _, spec, _ in task.recoders),
     )
@@ -324,12 +324,6 @@ def _models_by_controller(controller: Ints, task: Task) -> dict[int, tuple[Priva
         specs = (*task.models, *task.own.get(id, ()))
         models[id] = build_models({repr(spec): spec for spec in specs}.values())
     return models
-
-
-def _code_protected(values: pa.Array, task: Task, id: str) -> Codes:
-    if id in task.values:
-        return code_among(values, task.missing_tokens, task.values[id].categories)
-    return code_protected(values, task.missing_tokens)
 
 
 def code_persons(columns: list[pa.Array]) -> Codes | None:

@@ -17,6 +17,7 @@ from anonlib.table.encoding import (
     MAX_RANGE,
     Encoding,
     code_among,
+    code_known,
     code_protected,
     find_moments,
     fit_whole,
@@ -379,6 +380,9 @@ def test_values_of_a_protected_column() -> None:
     assert codes.tolist() == [1, -1, 0]
     with pytest.raises(BlockError, match="did not see"):
         code_among(pa.array(["c"]), (), found.categories)
+    # By these values where they are known, else by its own.
+    assert code_known(pa.array(["B", "?", "a "]), ("?",), found).tolist() == [1, -1, 0]
+    assert code_known(pa.array(["B", "?", "a "]), ("?",), None).tolist() == [0, -1, 2]
 
     numbers = list_protected_values(pa.array([2.5, -0.0, 0.0, float("nan"), -9.0]), ("-9",))
     assert numbers.categories.to_pylist() == [0.0, 2.5]
