@@ -13,6 +13,7 @@ from anonlib.arrays import MISSING, Floats, Ints
 from anonlib.content.content_rules import WHOLE_NUMBER
 from anonlib.content.readings import list_readings, read_whole
 from anonlib.identifiers.direct import MOST_TEXTS, list_texts
+from anonlib.table.encoding import clear_nan
 from anonlib.text import fold_text
 
 _ASCII = frozenset(map(chr, range(128)))
@@ -105,7 +106,7 @@ def to_text_columns(columns: Mapping[str, pa.Array], number: NumberTexts) -> dic
         columns: By id: the values.
         number: Gives the texts their numbers.
     """
-    coded = [_present(values).dictionary_encode() for values in columns.values()]
+    coded = [clear_nan(values).dictionary_encode() for values in columns.values()]
     texts = [_as_texts(each.dictionary) for each in coded]
     return {
         id: TextColumn(each.dictionary, _as_places(each.indices), text, numbers)
@@ -116,13 +117,6 @@ def to_text_columns(columns: Mapping[str, pa.Array], number: NumberTexts) -> dic
 def _as_places(indices: pa.Array) -> Ints:
     places: Ints = indices.fill_null(MISSING).to_numpy(zero_copy_only=False).astype(np.int64)
     return places
-
-
-def _present(values: pa.Array) -> pa.Array:
-    """The values with null for NaN."""
-    if pa.types.is_floating(values.type):
-        return pc.if_else(pc.is_nan(values), None, values)
-    return values
 
 
 def _as_texts(values: pa.Array) -> pa.Array:

@@ -11,7 +11,7 @@ from anonlib.arrays import Floats, Ints
 from anonlib.encode import Column, EncoderDomain
 from anonlib.errors import InputError
 from anonlib.recode.arrow import iso, kind
-from anonlib.table.encoding import to_float
+from anonlib.table.encoding import clear_nan, one_zero, to_float
 
 #: What a value outside the categories becomes: an error, or a row without features.
 Unknown: TypeAlias = Literal["error", "none"]
@@ -21,9 +21,7 @@ def texts(values: Column) -> Column:
     """string[n]. The texts of released values; null for missing ones."""
     if kind(values.type) is None:
         raise InputError(f"has the type {values.type}, which is not of categories")
-    if pa.types.is_floating(values.type):
-        values = pc.if_else(pc.is_nan(values), None, pc.add(values, pa.scalar(0.0, values.type)))
-    return iso(values).cast(pa.string())
+    return iso(one_zero(clear_nan(values))).cast(pa.string())
 
 
 def require_categories(domain: EncoderDomain) -> tuple[str, ...]:

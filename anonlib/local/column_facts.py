@@ -27,7 +27,7 @@ from anonlib.guesses.token_codes import (
     read_codes,
 )
 from anonlib.identifiers.direct import MOST_TEXTS, count_kinds, find_main_kind
-from anonlib.table.encoding import one_zero
+from anonlib.table.encoding import clear_nan, one_zero
 from anonlib.table.layouts import (
     DECIMALS,
     LAYOUTS,
@@ -148,9 +148,7 @@ def look_at_rows(values: pa.Array) -> tuple[ColumnFacts, Ints]:
     n = len(values)
     if not is_atomic(values.type):
         return replace(NO_FACTS, n_rows=n, n_present=n - values.null_count), np.zeros(n, np.int64)
-    if pa.types.is_floating(values.type):
-        values = one_zero(pc.if_else(pc.is_nan(values), None, values))
-    encoded = values.dictionary_encode()
+    encoded = one_zero(clear_nan(values)).dictionary_encode()
     place = encoded.indices.fill_null(MISSING).to_numpy()
     visible = fold_texts(encoded.dictionary) if pa.types.is_string(values.type) else None
     hashes = hash_values(encoded.dictionary)

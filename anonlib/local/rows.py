@@ -13,7 +13,7 @@ from anonlib.config.model import Attribute, Config
 from anonlib.config.resolve import resolve
 from anonlib.errors import ConfigError, Problem
 from anonlib.table.columns import HASH
-from anonlib.table.encoding import one_zero
+from anonlib.table.encoding import clear_nan, one_zero
 from anonlib.table.plain_types import SPARK_NAMES, name_type, to_plain_type
 from anonlib.table.schema import WITHOUT_NAN, Column, Field, Role, Schema
 from anonlib.text import identify
@@ -203,11 +203,8 @@ def _find_unread(columns: Mapping[str, pa.Array]) -> Iterator[Problem]:
 
 def _read(values: pa.Array, column: Column) -> pa.Array:
     """The values as Spark's source reads them: one zero, null for NaN where it means missing."""
-    if pa.types.is_floating(values.type):
-        values = one_zero(values)
-        if column.role in WITHOUT_NAN:
-            values = pc.if_else(pc.is_nan(values), None, values)
-    return values
+    values = one_zero(values)
+    return clear_nan(values) if column.role in WITHOUT_NAN else values
 
 
 def _identify(values: pa.Array, *, fold_case: bool) -> pa.Array:

@@ -19,7 +19,7 @@ from anonlib.errors import InputError
 from anonlib.measure.features import Features, Sparse, as_one_array
 from anonlib.measure.learners import Learner, TaskSize
 from anonlib.measure.scores import Scores, score
-from anonlib.table.encoding import one_zero, to_float
+from anonlib.table.encoding import clear_nan, one_zero, to_float
 from anonlib.table.schema import Column, Scale, find_target_scale
 
 #: The most classes of a target.
@@ -49,7 +49,7 @@ class LearnTarget:
         """float64[n]. Codes of classes, or numbers. NaN for missing and infinite values, and for
         values that are no class."""
         with about(self.column.name):
-            values = _present(as_one_array(table.column(self.column.id)))
+            values = one_zero(clear_nan(as_one_array(table.column(self.column.id))))
             if self.classes is not None:
                 values = pc.index_in(values, value_set=self.classes, skip_nulls=True)
             numbers = to_float(values)
@@ -81,7 +81,7 @@ def read_target(column: Column, scale: Scale | None, *tables: pa.Table) -> Learn
     """
     if (scale or find_target_scale(column.type, needs_classes=False)) is Scale.CONTINUOUS:
         return LearnTarget(column)
-    found = [_present(as_one_array(table.column(column.id))) for table in tables]
+    found = [one_zero(clear_nan(as_one_array(table.column(column.id)))) for table in tables]
     classes = pa.concat_arrays(found).unique().drop_null()
     if not 0 < len(classes) <= MOST_CLASSES:
         raise InputError(
@@ -187,10 +187,3 @@ def _as_taken(learner: Learner, x: Sparse) -> Any:
             "lower `sample_rows` or `max_categories`"
         )
     return x.toarray()
-
-
-def _present(values: pa.Array) -> pa.Array:
-    """Replaces -0.0 by 0.0 and NaN by null."""
-    if not pa.types.is_floating(values.type):
-        return values
-    return pc.if_else(pc.is_nan(values), None, one_zero(values))

@@ -27,6 +27,7 @@ from anonlib.errors import run_sanitized
 from anonlib.identifiers.direct import MOST_TEXTS
 from anonlib.source.resolved_source import Source
 from anonlib.spark.values import find_arrow_type, find_spark_schema
+from anonlib.table.encoding import clear_nan
 from anonlib.table.schema import Column
 
 #: Rows that a task looks at together, and bytes of them: it stops at the first of both.
@@ -208,9 +209,7 @@ def _look_at(
         for i, n in enumerate(seen.counts.tolist())
     ]
     for place, id in enumerate(seen.values, first + len(seen.counts)):
-        values = seen.values[id].drop_null()
-        if pa.types.is_floating(values.type):
-            values = values.filter(pc.invert(pc.is_nan(values)))
+        values = clear_nan(seen.values[id]).drop_null()
         parts.append(_tell(output, place, pa.array(hash_values(values)), value={id: values}))
     return [batch for part in parts for batch in part.to_batches()]
 

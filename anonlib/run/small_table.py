@@ -21,6 +21,7 @@ from anonlib.run.sample import list_sampled, take_first, with_sample_columns
 from anonlib.source.resolved_source import Source
 from anonlib.source.steady import require_same
 from anonlib.table.columns import HIGH, LOW
+from anonlib.table.encoding import clear_nan
 from anonlib.table.plain_types import name_type, to_plain_type
 from anonlib.table.schema import Schema
 from anonlib.table.table_digest import Digest
@@ -103,8 +104,6 @@ def _find_values(rows: pa.Table, schema: Schema) -> dict[str, tuple[pa.Array, pa
 
     found = {}
     for column in (c for c in schema.columns if c.by_category):
-        values = pc.unique(rows.column(column.id)).drop_null()
-        if pa.types.is_floating(values.type):
-            values = values.filter(pc.invert(pc.is_nan(values)))
+        values = clear_nan(pc.unique(rows.column(column.id))).drop_null()
         found[column.id] = values, pa.array(hash_values(values))
     return found

@@ -161,8 +161,7 @@ class Encoding:
 
     def target(self, values: pa.Array) -> Floats:
         """float64[n]. The column as the target of a block; NaN is missing, too."""
-        if pa.types.is_floating(values.type):
-            values = pc.if_else(pc.is_nan(values), None, values)
+        values = clear_nan(values)
         return self.codes(values).astype(np.float64) if self.nominal else self.numeric(values)[:, 0]
 
     def _ranks(self, values: pa.Array) -> Floats:
@@ -282,8 +281,7 @@ def fit_whole(column: Column, values: pa.Array, missing_tokens: tuple[str, ...] 
     In their last bits, mean and deviation depend on the order of the values. Null and NaN are
     missing. Raises ConfigError as `sort_categories`.
     """
-    if pa.types.is_floating(values.type):
-        values = pc.if_else(pc.is_nan(values), None, values)
+    values = clear_nan(values)
     missing, present = values.null_count > 0, values.drop_null()
     is_empty = missing and not len(present)
     if column.by_category:
@@ -489,8 +487,7 @@ def code_protected(values: pa.Array, missing_tokens: tuple[str, ...]) -> Codes:
     if not is_protectable(values.type):
         raise InputError(f"values of type {values.type} can't be protected")
     text = pa.types.is_string(values.type)
-    if pa.types.is_floating(values.type):
-        values = pc.if_else(pc.is_nan(values), None, one_zero(values))
+    values = one_zero(clear_nan(values))
     if not text and len(tokens := find_missing_values(missing_tokens, values.type)):
         values = pc.if_else(pc.is_in(values, value_set=tokens), None, values)
     encoded = values.dictionary_encode()
@@ -545,9 +542,14 @@ def normalize(values: pa.Array) -> pa.Array:
         return values.cast(pa.string())
     if at.is_date64(values.type):
         return values.cast(pa.date32())
-    if at.is_floating(values.type):
-        return pc.if_else(pc.is_nan(values), None, values)
-    return values
+    return clear_nan(values)
+
+
+def clear_nan(values: pa.Array) -> pa.Array:
+    """The values with null for NaN."""
+    if not pa.types.is_floating(values.type):
+        return values
+    return pc.if_else(pc.is_nan(values), None, values)
 
 
 def one_zero(values: pa.Array) -> pa.Array:

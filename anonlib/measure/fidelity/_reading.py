@@ -24,7 +24,7 @@ from anonlib.arrays import Floats, Ints
 from anonlib.encode.texts import sets, text_ends
 from anonlib.errors import InputError
 from anonlib.measure.fidelity._axes import Axis, Sparse
-from anonlib.table.encoding import one_zero, to_float
+from anonlib.table.encoding import clear_nan, one_zero, to_float
 from anonlib.table.schema import may_be_continuous
 
 #: An Arrow array of any type.
@@ -176,8 +176,7 @@ def _positions(axis: Axis, values: Values) -> Floats:
 
 def _codes(axis: Axis, values: Values, categories: Values) -> Ints:
     """int64[n]. The code of each value: its place among the categories, or among their texts."""
-    if pa.types.is_floating(values.type):
-        values = pc.if_else(pc.is_nan(values), None, values)
+    values = clear_nan(values)
     found = pc.index_in(one_zero(values), value_set=one_zero(categories), skip_nulls=True)
     if unknown := found.null_count - values.null_count:
         raise InputError(f"column {axis.name}: {unknown} values are not among the source's")
