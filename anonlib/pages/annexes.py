@@ -25,6 +25,7 @@ from anonlib.pages.specs import (
     list_keys,
     list_models,
     list_verdicts,
+    read_findings,
     read_label,
     read_persons,
     read_verdict_spec,
@@ -112,8 +113,7 @@ class _Points:
         self._columns = record["settings"]["columns"]
         self._words = record.get("accountability", {})
         self._context = record.get("context", {})
-        evaluation = record.get("evaluation") or {}
-        self._measures = evaluation.get("measures", {})
+        self._measures = read_findings(record)
         self._gates = [gate.text for gate in list_gates(record)]
         self._models = _name_columns(record)
         self._kernel = spell_plugin("kernel", read_label(record["settings"]["kernel"]))

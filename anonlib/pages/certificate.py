@@ -35,6 +35,7 @@ from anonlib.pages.specs import (
     list_gates,
     list_keys,
     list_repeating,
+    read_findings,
     read_persons,
     say_persons,
 )
@@ -195,8 +196,7 @@ def _losses(record: Record, which: str) -> Mapping[str, Any]:
 
 def _list_figures(record: Record, measure: str) -> list[Record]:
     """The figures of a measure that have a value."""
-    measures = (record.get("evaluation") or {}).get("measures", {})
-    figures = (measures.get(measure) or {}).get("figures", ())
+    figures = (read_findings(record).get(measure) or {}).get("figures", ())
     return [figure for figure in figures if figure["value"] is not None]
 
 
@@ -352,9 +352,9 @@ def _attack(record: Record, name: str) -> Iterator[Row]:
     """The lines of an attack, first that of the subject whose risk may be the highest. Few attempts
     prove little: what counts is how high the risk may be. Where subjects are many, others are shown
     if their interval excludes 0 or is unknown; the rest are counted."""
-    measured = (record.get("evaluation") or {}).get("measures", {}).get(name)
+    measured = read_findings(record).get(name) or {}
     by_subject: dict[str, dict[str, float | None]] = {}
-    for each in (measured or {}).get("figures", ()):
+    for each in measured.get("figures", ()):
         by_subject.setdefault(each["of"], {})[each["name"]] = each["value"]
     known = {of: found for of, found in by_subject.items() if found.get("risk") is not None}
     if not known:

@@ -22,6 +22,8 @@ from anonlib.pages.specs import (
     is_numeric,
     list_models,
     list_verdicts,
+    read_columns,
+    read_findings,
     read_persons,
     read_verdict_spec,
 )
@@ -162,7 +164,7 @@ def explain_apart(this: Record, other: Record) -> Iterator[str]:
         ]
         if differing:
             yield f"the source had other numbers of {what} in {', '.join(differing)}"
-    if names := [printable(name) for name in _other_columns(*settings)]:
+    if names := [printable(name) for name in _other_columns(this, other)]:
         yield f"columns, roles or scales differ: {', '.join(names)}"
     if read_persons(this) != read_persons(other):
         yield "they count persons in other ways"
@@ -185,9 +187,9 @@ def _find_ends(count: int | str) -> tuple[int, int]:
 def _other_columns(this: Record, other: Record) -> list[str]:
     """Columns that have not the same role, scale and kind of hierarchy in both."""
 
-    def measured(settings: Record) -> dict[str, tuple[Any, ...]]:
-        columns = settings.get("columns", {})
-        return {n: (c["role"], c.get("scale"), c.get("hierarchy")) for n, c in columns.items()}
+    def measured(record: Record) -> dict[str, tuple[Any, ...]]:
+        columns = read_columns(record).items()
+        return {n: (c["role"], c.get("scale"), c.get("hierarchy")) for n, c in columns}
 
     both = measured(this), measured(other)
     names = dict.fromkeys([*both[0], *both[1]])
@@ -216,7 +218,7 @@ def _doubts(this: Record, other: Record, *, comparable: bool) -> Iterator[str]:
 
 
 def _shared_hierarchies(this: Record, other: Record) -> list[str]:
-    both = [(r.get("settings") or {}).get("columns", {}) for r in (this, other)]
+    both = [read_columns(r) for r in (this, other)]
     return [n for n, c in both[0].items() if c.get("hierarchy") and n in both[1]]
 
 
@@ -288,7 +290,7 @@ def _figures(
 def _measures(record: Record) -> dict[str, Record]:
     overview = record.get("overview")
     own = {"overview": overview} if overview else {}
-    return {**own, **((record.get("evaluation") or {}).get("measures") or {})}
+    return {**own, **read_findings(record)}
 
 
 def _better(values: Pair, meaning: str) -> str:
@@ -387,7 +389,7 @@ def _text(value: Any) -> str:
 
 def _columns(this: Record, other: Record) -> Table | None:
     """Columns whose role, scale or recoder differ."""
-    both = [(record.get("settings") or {}).get("columns", {}) for record in (this, other)]
+    both = [read_columns(record) for record in (this, other)]
     rows = []
     for name in dict.fromkeys([*both[0], *both[1]]):
         told = [_describe_column(columns.get(name)) for columns in both]

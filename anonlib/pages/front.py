@@ -21,6 +21,8 @@ from anonlib.pages.specs import (
     list_keys,
     list_repeating,
     list_verdicts,
+    read_columns,
+    read_findings,
     read_persons,
     read_verdict_spec,
 )
@@ -200,8 +202,7 @@ def _is_of_all(figure: str, record: Record) -> bool:
     measure = figure.partition(".")[0]
     if measure != "population":
         return True
-    settings = record.get("settings", {})
-    columns = settings.get("columns", {}).values()
+    columns = read_columns(record).values()
     n_all = sum(column["role"] == "quasi_identifier" for column in columns)
     return bool(find_measure(record, measure).get("columns") == f"[{n_all}]")
 
@@ -257,15 +258,14 @@ def list_recipients(record: Record) -> list[str]:
 
 def was_attacked(record: Record, name: str) -> bool:
     """Whether an attack was made that has a risk."""
-    measured = (record.get("evaluation") or {}).get("measures", {}).get(name) or {}
+    measured = read_findings(record).get(name) or {}
     figures = measured.get("figures", ())
     return any(each["name"] == "risk" and each["value"] is not None for each in figures)
 
 
 def describe_control(record: Record) -> str:
     """What release the attacks are made on, as a sentence; empty if none was made."""
-    measures = (record.get("evaluation") or {}).get("measures", {})
-    made = [name for name in measures if was_attacked(record, name)]
+    made = [name for name in read_findings(record) if was_attacked(record, name)]
     found = [find_measure(record, name).get("holdout") for name in made]
     shares = {float(share) for share in found if share is not None}
     if not shares:
@@ -391,7 +391,7 @@ def _judge_attacked(
 def _advise_on_attacks(record: Record) -> _Question:
     """The question on attacks, with the columns that help them most: those in which each row has a
     value of its own."""
-    columns = record.get("settings", {}).get("columns", {})
+    columns = read_columns(record)
     plain = [printable(n) for n, c in columns.items() if is_released(c) and "recoder" not in c]
     plain = [n for n in plain if not columns.get(n, {}).get("pseudonym")]
     if not plain:
@@ -441,7 +441,7 @@ def _judge_shaped(record: Record, gates: _GateBounds) -> Iterator[JudgedFigure]:
     judged = [each for of, each in found.items() if of not in left_to_gates]
     if worst := _find_worst(judged):
         yield _judge_by_default(_SHAPED, worst)
-    columns = record.get("settings", {}).get("columns", {})
+    columns = read_columns(record)
     unknown = [
         each["of"]
         for each in (record.get("overview") or {}).get("figures", ())
@@ -484,8 +484,7 @@ def _judge_told(record: Record, gates: _GateBounds) -> Iterator[JudgedFigure]:
         )
         yield JudgedFigure(_TOLD.title, "look", worst.value, text, _TOLD.beyond)
     names = _list_confidential(record)
-    measures = (record.get("evaluation") or {}).get("measures", {})
-    figures = measures.get("disclosure", {}).get("figures", ())
+    figures = read_findings(record).get("disclosure", {}).get("figures", ())
     known = {each["of"] for each in figures if each["value"] is not None}
     if unknown := [printable(name) for name in names if name not in known]:
         text = f"Not measured: what classes tell of {', '.join(unknown)}."
@@ -496,7 +495,7 @@ def _judge_told(record: Record, gates: _GateBounds) -> Iterator[JudgedFigure]:
 
 def _list_confidential(record: Record) -> list[str]:
     """Sensitive columns. A target that is not public is as confidential as one."""
-    columns = record.get("settings", {}).get("columns", {})
+    columns = read_columns(record)
     return [
         name
         for name, column in columns.items()
@@ -543,8 +542,7 @@ def _find_values(figure: str, record: Record) -> dict[str, FigureFinding]:
         meaning = f"{explain_figure(figure).partition(';')[0]} ({name})"
         return {} if value is None else {"": FigureFinding(value, "", meaning)}
     meaning = _explain_parameters(figure, record)
-    measures = (record.get("evaluation") or {}).get("measures", {})
-    found = measures.get(measure, {})
+    found = read_findings(record).get(measure, {})
     if measure == "overview":
         found = record.get("overview") or found
     values: dict[str, FigureFinding] = {}

@@ -8,7 +8,7 @@ from anonlib.config.listing import take_first_paragraph
 from anonlib.config.summary import label_value
 from anonlib.loss import Metric
 from anonlib.measure import Measure
-from anonlib.pages.specs import Record
+from anonlib.pages.specs import Record, read_findings
 from anonlib.pages.words import name_value, speak
 from anonlib.text import printable
 
@@ -80,8 +80,7 @@ def find_kind(measure: str, *records: Record) -> bool | None:
 
 
 def _find_findings(measure: str, record: Record) -> Record:
-    found: Record = (record.get("evaluation") or {}).get("measures", {}).get(measure) or {}
-    return found
+    return read_findings(record).get(measure) or {}
 
 
 def _find_plugin(measure: str) -> type[Measure] | None:

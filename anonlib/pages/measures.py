@@ -16,7 +16,7 @@ from anonlib.pages.charts import (
     draw_lines,
 )
 from anonlib.pages.meanings import explain_measure, explain_names, find_kind
-from anonlib.pages.specs import Record, find_measure, is_numeric
+from anonlib.pages.specs import Record, find_measure, is_numeric, read_columns, read_findings
 from anonlib.pages.words import as_sentence, between, speak, take_first_sentence
 from anonlib.text import printable
 
@@ -127,8 +127,11 @@ def show_measures(record: Record, *, risk: bool | None) -> tuple[ShownMeasure, .
         risk: Whether to show the measures of risk, else those of utility; None: those of which
             it is not known.
     """
-    findings_of = (record.get("evaluation") or {}).get("measures", {})
-    shown = [_show_measure(type, record) for type in findings_of if find_kind(type, record) is risk]
+    shown = [
+        _show_measure(type, record)
+        for type in read_findings(record)
+        if find_kind(type, record) is risk
+    ]
     # Broad ones last, so that no column of the page ends before them.
     shown.sort(key=lambda each: each.broad)
     n_narrow = sum(not each.broad for each in shown)
@@ -137,10 +140,10 @@ def show_measures(record: Record, *, risk: bool | None) -> tuple[ShownMeasure, .
     return tuple(shown)
 
 
-def list_distributions(evaluation: Mapping[str, Any], overview: Mapping[str, Any]) -> ChartGroup:
+def list_distributions(record: Record) -> ChartGroup:
     """The distributions of columns before and after: from measures that give them, and of other
     columns from the overview that every release has."""
-    every = [overview, *evaluation.get("measures", {}).values()]
+    every = [record.get("overview") or {}, *read_findings(record).values()]
     shown = {
         series["of"]: series
         for found in every
@@ -153,7 +156,7 @@ def list_distributions(evaluation: Mapping[str, Any], overview: Mapping[str, Any
 def find_middles(record: Mapping[str, Any]) -> dict[str, str]:
     """By ordinal column: its middle category before the release, from its distribution. Half of
     the rows are not above it."""
-    columns = (record.get("settings") or {}).get("columns", {})
+    columns = read_columns(record)
     found = {}
     for each in (record.get("overview") or {}).get("series", ()):
         ordinal = columns.get(each["of"], {}).get("scale") == "ordinal"
@@ -169,7 +172,7 @@ def find_middles(record: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _show_measure(type: str, record: Record) -> ShownMeasure:
-    findings, spec = record["evaluation"]["measures"][type], find_measure(record, type)
+    findings, spec = read_findings(record)[type], find_measure(record, type)
     figures = findings["figures"]
     names = explain_names(type, record)
     meanings = {name: _with_values(printable(text), spec) for name, text in names.items()}

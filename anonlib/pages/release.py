@@ -37,6 +37,8 @@ from anonlib.pages.specs import (
     is_released,
     list_gates,
     list_verdicts,
+    read_columns,
+    read_findings,
     read_persons,
     read_recoder_spec,
     read_verdict_spec,
@@ -166,11 +168,10 @@ class ReleasePage:
 
 def release_page(record: Record) -> ReleasePage:
     """The content of the page. Parts that the record lacks are left out."""
-    evaluation = record.get("evaluation") or {}
     verdicts, gates = tuple(_verdicts(record)), tuple(_gates(record))
     settings, losses = record.get("settings") or {}, record.get("losses", {})
     rules = record.get("policy") or ()
-    is_measured = "reidentification" in evaluation.get("measures", {})
+    is_measured = "reidentification" in read_findings(record)
     holding = [each.holds is not False for each in (*verdicts, *gates)]
     holding += [rule["state"] != "not kept" for rule in rules]
     risks, utilities = judge_risks(record), judge_utilities(record)
@@ -197,12 +198,12 @@ def release_page(record: Record) -> ReleasePage:
         other=show_measures(record, risk=None),
         control=describe_control(record),
         classes=_classes(_audit(record).get("sizes", [])),
-        columns=list_distributions(evaluation, record.get("overview") or {}),
+        columns=list_distributions(record),
         source=_source(record),
         partition=tuple(_partition(record)),
         settings=tuple(_settings(record, settings)),
-        attributes=_attributes(settings.get("columns", {})),
-        timings=_timings(record, evaluation),
+        attributes=_attributes(read_columns(record)),
+        timings=_timings(record),
         versions=_table("Versions", ("software", "version"), record.get("software", {})),
     )
 
@@ -475,10 +476,10 @@ def describe_released(column: Record) -> str:
     return "keyed pseudonym" if column.get("pseudonym") else "as it is"
 
 
-def _timings(record: Record, evaluation: Record) -> Table | None:
+def _timings(record: Record) -> Table | None:
     seconds = {speak(name): n for name, n in record.get("seconds", {}).items()}
-    measures = evaluation.get("measures", {})
-    seconds |= {f"measure {speak(m)}": found.get("seconds") for m, found in measures.items()}
+    measures = read_findings(record).items()
+    seconds |= {f"measure {speak(m)}": found.get("seconds") for m, found in measures}
     rounded = {name: None if n is None else round(n, 1) for name, n in seconds.items()}
     return _table("Seconds", ("stage", "seconds"), rounded)
 

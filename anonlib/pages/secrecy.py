@@ -1,7 +1,7 @@
 """What a certificate must not tell: how many rows are suppressed where they are fewer than k."""
 
 from anonlib.measure.attempts import RISK_NAMES
-from anonlib.pages.specs import ATTACKS, Record, is_k_anonymity, list_verdicts
+from anonlib.pages.specs import ATTACKS, Record, is_k_anonymity, list_verdicts, read_findings
 from anonlib.text import is_few
 
 #: The figures that are the same whatever rows were suppressed: they are counted on the released
@@ -53,8 +53,7 @@ def withhold(record: Record) -> str:
 
 def _has_small_group(record: Record) -> bool:
     """Whether a group of the measure fairness has few suppressed rows."""
-    measures = (record.get("evaluation") or {}).get("measures", {})
-    for series in (measures.get("fairness") or {}).get("series", ()):
+    for series in (read_findings(record).get("fairness") or {}).get("series", ()):
         if series["name"] == "groups":
             for row in series["rows"]:
                 if _lost_few(dict(zip(series["heads"], row, strict=True)), find_k(record)):

@@ -115,7 +115,7 @@ def list_keys(record: Record) -> list[str]:
     """Columns that are released as they are, without a model of their own, although nearly
     every row of the source has its own value."""
     distinct = (record.get("content") or {}).get("distinct", {})
-    columns = (record.get("settings") or {}).get("columns", {})
+    columns = read_columns(record)
     guarded = {read_verdict_spec(verdict).get("attribute") for verdict in list_verdicts(record)}
     plain = [n for n, c in columns.items() if "recoder" not in c and not c.get("pseudonym")]
     n_rows = record.get("n_rows_in", 0)
@@ -147,6 +147,18 @@ def list_models(record: Record) -> list[Record]:
     return list(own) if own is not None else [read_label(label) for label in labels]
 
 
+def read_findings(record: Record) -> Mapping[str, Record]:
+    """By type of a measure: what it found."""
+    findings: Mapping[str, Record] = (record.get("evaluation") or {}).get("measures") or {}
+    return findings
+
+
+def read_columns(record: Record) -> Mapping[str, Record]:
+    """By name of a column: its settings."""
+    columns: Mapping[str, Record] = (record.get("settings") or {}).get("columns") or {}
+    return columns
+
+
 def find_measure(record: Record, type: str) -> Record:
     """The parameters of a measure that the config names; empty if it names none. Of collections
     they have the size, as `[3]`."""
@@ -165,7 +177,7 @@ def find_group(record: Record, head: str, column: str, value: float) -> str | No
         column: The column.
         value: The value, which the list has with fewer digits.
     """
-    findings = (record.get("evaluation") or {}).get("measures", {}).get("fairness") or {}
+    findings = read_findings(record).get("fairness") or {}
     found = []
     for series in findings.get("series", ()):
         if series["name"] == "groups" and series["of"] == column:

@@ -271,7 +271,7 @@ def test_a_page_has_each_column_once() -> None:
 
     overview = {"series": [series("age", 0.1), series("ill", 0.2)]}
     measures = {"marginals": {"series": [series("age", 0.3)]}}
-    charts = list_distributions({"measures": measures}, overview).charts
+    charts = list_distributions({"evaluation": {"measures": measures}, "overview": overview}).charts
     assert [chart.title for chart in charts] == ["age", "ill"]
     assert charts[0].table.rows[0][1] == 0.3
 
