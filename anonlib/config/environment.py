@@ -16,6 +16,14 @@ from anonlib.config.secrets import is_secret_variable
 from anonlib.config.yaml import MAX_BYTES, MAX_TEXT, split_key
 from anonlib.errors import Problem, join_path
 
+#: The variable with the fields of `accountability` and `context` that every release must have.
+REQUIRE = "ANONLIB_REQUIRE"
+#: The variable with the path of this installation's table of runs; it goes before the path in a
+#: config.
+RUNS = "ANONLIB_RUNS"
+#: The variable that says where events go, where the config does not.
+EVENTS = "ANONLIB_EVENTS"
+
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 #: Fields that are places. A value at the beginning may be any place, since the writer left the
 #: whole place open. Any other value is a name below the text before it: no way up, no glob.

@@ -3,11 +3,12 @@
 import os
 from collections.abc import Iterator
 
+from anonlib.config.environment import EVENTS, REQUIRE, RUNS
 from anonlib.config.model import Config
 from anonlib.errors import Problem
 
 #: The environment variables by which an operator asks for an account of every run.
-ACCOUNTS = ("ANONLIB_RUNS", "ANONLIB_EVENTS", "ANONLIB_REQUIRE")
+ACCOUNTS = (RUNS, EVENTS, REQUIRE)
 
 
 def find_unsupported(config: Config) -> Iterator[Problem]:

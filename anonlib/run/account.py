@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from anonlib.config.environment import RUNS
 from anonlib.config.model import Config
 from anonlib.config.places import lies_in
 from anonlib.config.summary import bare, digest_config, label_plugin, list_software
@@ -23,9 +24,6 @@ from anonlib.text import drop_file_scheme
 if TYPE_CHECKING:  # this imports Spark
     from anonlib.auditing import AuditReport
 
-#: The environment variable with the path of this installation's table of runs; it goes before
-#: the path in a config.
-RUNS = "ANONLIB_RUNS"
 #: How a run ended that raised one of these; anything else is "failed".
 _ENDINGS: dict[type[BaseException], str] = {
     GateError: "stopped",

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4, uuid5
 
+from anonlib.config.environment import EVENTS
 from anonlib.config.model import SourceSection
 from anonlib.config.paths import has_scheme
 from anonlib.config.places import lies_in
@@ -22,8 +23,6 @@ from anonlib.errors import InputError
 from anonlib.run.account import Account, spell_path
 from anonlib.text import is_few
 
-#: The environment variable that says where events go, where the config does not.
-EVENTS = "ANONLIB_EVENTS"
 _SPEC = "https://openlineage.io/spec"
 _FACETS = {
     "errorMessage": "1-0-1/ErrorMessageRunFacet",

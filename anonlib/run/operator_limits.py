@@ -6,15 +6,13 @@ from collections.abc import Iterator, Sequence
 from pyspark.sql import SparkSession
 
 from anonlib.config.checks.context_section import check_expiry
+from anonlib.config.environment import REQUIRE
 from anonlib.config.minimum_k import check_minimum_k
 from anonlib.config.model import AccountabilitySection, ContextSection
 from anonlib.errors import ConfigError, Problem
 from anonlib.privacy import PrivacyModel
 from anonlib.spark.session import find_minimum_k
 
-#: The environment variable with the fields of `accountability` and `context` that every release
-#: must have.
-REQUIRE = "ANONLIB_REQUIRE"
 #: What may be required.
 _WORDS = ("approver", "purpose", "recipients", "recipient", "access", "may_know", "expires")
 

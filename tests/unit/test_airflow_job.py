@@ -10,12 +10,10 @@ from types import ModuleType
 import pytest
 
 from anonlib.cli.parser import parse_args
+from anonlib.config.environment import EVENTS, REQUIRE, RUNS
 from anonlib.config.minimum_k import VARIABLE
 from anonlib.config.model import ReleaseSection
 from anonlib.config.summary import _CONTAINERS, bare
-from anonlib.run.account import RUNS
-from anonlib.run.events import EVENTS
-from anonlib.run.operator_limits import REQUIRE
 
 FOLDER = Path(__file__).parents[2] / "jobs" / "airflow"
 SETTINGS = {"ANONLIB_CONFIGS": "/srv/conf", "ANONLIB_TABLES": "s3a://lake/releases/"}

@@ -11,6 +11,7 @@ from uuid import UUID
 import pytest
 
 from anonlib.auditing.report import AuditReport, Verdict
+from anonlib.config.environment import EVENTS, REQUIRE
 from anonlib.config.model import AccountabilitySection, Config, ContextSection
 from anonlib.config.reading import parse
 from anonlib.errors import (
@@ -23,8 +24,8 @@ from anonlib.errors import (
 )
 from anonlib.progress import Progress
 from anonlib.run.account import Account, spell_path
-from anonlib.run.events import EVENTS, Events
-from anonlib.run.operator_limits import REQUIRE, require_words
+from anonlib.run.events import Events
+from anonlib.run.operator_limits import require_words
 from anonlib.run.result import ReleaseResult
 
 RUN = "https://openlineage.io/spec/2-0-2/OpenLineage.json#/$defs/RunEvent"
