@@ -134,7 +134,7 @@ def _release(
     books = open_books(spark, config, target, ledger_key, backlog_key)
     if run_id in target.runs():
         return finish(spark, config, target, run_id, books)
-    require_own_record(spark, config.record_path, target, run_id)
+    require_own_record(spark, config.record_folder, target, run_id)
     _clean_up(spark, config, target, run_id)
     target.check_free()
     if books.backlog is not None and books.backlog.of(run_id) is not None:
@@ -196,11 +196,11 @@ def _clean_up(spark: SparkSession, config: Config, target: Target, run_id: str) 
 
 
 def _make_private_folders(spark: SparkSession, config: Config) -> None:
-    records = Storage(spark, config.record_path)
+    records = Storage(spark, config.record_folder)
     records.make_private(records.root)
     if config.evaluate is not None:
-        open_figure_table(spark, config.metrics_path).make_folder()
-    open_run_table(spark, config.runs_path, config.release.path).make_folder()
+        open_figure_table(spark, config.metrics_folder).make_folder()
+    open_run_table(spark, config.runs_folder, config.release.path).make_folder()
 
 
 def _open_other_tables(spark: SparkSession, evaluate: EvaluateSection | None) -> None:

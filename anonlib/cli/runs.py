@@ -35,7 +35,9 @@ def run_runs(args: argparse.Namespace) -> int:
 
     with open_progress(args) as progress, progress.stage("look"):
         place = (
-            args.place if config is None else find_runs_path(config.runs_path, config.release.path)
+            args.place
+            if config is None
+            else find_runs_path(config.runs_folder, config.release.path)
         )
         runs = list_past_runs(place, args.since, args.target)
     if args.format == "json":

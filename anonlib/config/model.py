@@ -595,20 +595,20 @@ class Config(Section):
     )
 
     @property
-    def record_path(self) -> str:
+    def record_folder(self) -> str:
         """The folder of the private run records."""
         return self.release.record or f"{self.release.path.rstrip('/')}.private"
 
     @property
-    def metrics_path(self) -> str:
+    def metrics_folder(self) -> str:
         """The folder of the table of figures."""
         folder = self.evaluate and self.evaluate.metrics
-        return folder or f"{self.record_path.rstrip('/')}/metrics"
+        return folder or f"{self.record_folder.rstrip('/')}/metrics"
 
     @property
-    def runs_path(self) -> str:
+    def runs_folder(self) -> str:
         """The folder of the table of runs, unless the operator sets another one."""
-        return self.accountability.runs or f"{self.record_path.rstrip('/')}/runs"
+        return self.accountability.runs or f"{self.record_folder.rstrip('/')}/runs"
 
     @property
     def all_models(self) -> tuple[PrivacyModel, ...]:
@@ -638,16 +638,16 @@ class Config(Section):
         return self.kernel.needs_target or self.partition.needs_target
 
     @property
-    def ledger_path(self) -> str:
+    def ledger_folder(self) -> str:
         """The folder of the ledger, whether or not the config has one."""
         folder = self.release.ledger and self.release.ledger.path
-        return folder or f"{self.record_path.rstrip('/')}/ledger"
+        return folder or f"{self.record_folder.rstrip('/')}/ledger"
 
     @property
-    def backlog_path(self) -> str:
+    def backlog_folder(self) -> str:
         """The folder of the backlog, whether or not the config has one."""
         folder = self.release.backlog and self.release.backlog.path
-        return folder or f"{self.record_path.rstrip('/')}/backlog"
+        return folder or f"{self.record_folder.rstrip('/')}/backlog"
 
     @property
     def k(self) -> int:

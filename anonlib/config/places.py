@@ -141,7 +141,7 @@ def check_overlaps(
 def list_private_places(config: Config) -> dict[str, str]:
     """By path in the config: the private place there. Has only the places that it names."""
     places = {
-        "release.record": config.record_path,
+        "release.record": config.record_folder,
         "release.ledger": config.release.ledger and config.release.ledger.path,
         "release.backlog": config.release.backlog and config.release.backlog.path,
         "evaluate.metrics": config.evaluate and config.evaluate.metrics,

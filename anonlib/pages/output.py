@@ -161,7 +161,7 @@ def _place_record(run: str | Path, config: Config | Mapping[str, Any] | str | Pa
             "run: must be the path of a private record, or the id of a run; a Release in hand has "
             "`report(PATH)` and `certificate(PATH)` of its own"
         )
-    return str(run) if config is None else _record_path(str(run), as_config(config).record_path)
+    return str(run) if config is None else _record_path(str(run), as_config(config).record_folder)
 
 
 def _render_one(path: str, render_page: Callable[[Mapping[str, Any]], str]) -> str:

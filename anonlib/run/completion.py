@@ -39,7 +39,7 @@ def complete_last(spark: SparkSession, config: Config, target: Target, lease: Le
     purge(spark, target, lease)
     ahead = read_ahead(spark, target)
     if ahead is not None:  # last: it names the version that the purge left
-        _keep(spark, config.record_path, target, ahead)
+        _keep(spark, config.record_folder, target, ahead)
         Storage(spark, lease.work).delete(f"{lease.work}/{AHEAD}")
 
 

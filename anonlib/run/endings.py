@@ -44,7 +44,7 @@ def finish(
     """
     ahead = read_ahead(spark, target)
     is_own = ahead is not None and ahead["run_id"] == run_id
-    kept = ahead if is_own else read_record(spark, config.record_path, run_id)
+    kept = ahead if is_own else read_record(spark, config.record_folder, run_id)
     if kept is not None:
         _require_config(config, run_id, kept.get("config_sha256"), "was published with")
     elif not _may_be_of(config, target, run_id):
@@ -54,7 +54,7 @@ def finish(
         require_there(target, run_id)
         books.settle(target)
         register(spark, config.release)
-    result = _describe_done(spark, config.record_path, target, run_id)
+    result = _describe_done(spark, config.record_folder, target, run_id)
     notes = _describe_published(spark, config, target, result)
     return replace(result, notes=(*notes, *result.notes))
 
@@ -174,7 +174,7 @@ def _describe_published(
 ) -> Iterator[str]:
     """Notes on a run that was committed before: what it published, and whether the table or its
     source has changed since. The source is not read again."""
-    kept = read_record(spark, config.record_path, result.run_id) or {}
+    kept = read_record(spark, config.record_folder, result.run_id) or {}
     n_rows = f", {kept['n_rows_out']:,} rows" if "n_rows_out" in kept else ""
     version = "" if result.table_version < 0 else f" as version {result.table_version}"
     yield f"published before{version}{n_rows}; the source was not read again"
@@ -250,7 +250,7 @@ def describe_waiting(
         notes = [*_describe_left(spark, config, left)]
     if left is not None and left.taken_by in runs:
         require_there(target, left.taken_by or "")
-        result = _describe_done(spark, config.record_path, target, left.taken_by or "")
+        result = _describe_done(spark, config.record_folder, target, left.taken_by or "")
         note = f"published by run {left.taken_by}"
         return replace(result, run_id=run_id, waited=True, notes=(note, *notes, *result.notes))
     if left is not None and left.settled:

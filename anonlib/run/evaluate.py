@@ -53,7 +53,7 @@ def evaluate_published(
         kinds=scan.content.kinds,
         table=run.target.path,
         table_version=run.target.version,
-        record=record_path(run.spark, config.record_path, run.run_id),
+        record=record_path(run.spark, config.record_folder, run.run_id),
         seconds=dict(progress.seconds),
     )
     return keep(run.spark, config, result, source, scan, None)

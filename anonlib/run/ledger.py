@@ -387,7 +387,7 @@ def open_ledger(spark: SparkSession, config: Config, table: str, key: bytes) -> 
     """The ledger of a config, for the table at a path."""
     return Ledger(
         spark,
-        config.ledger_path,
+        config.ledger_folder,
         table,
         key,
         config.one_row_per_person,

@@ -41,7 +41,7 @@ def _require_place(spark: SparkSession, config: Config, source: Source) -> None:
         if run_id in target.runs():
             require_there(target, run_id)
             return
-        require_own_record(spark, config.record_path, target, run_id)
+        require_own_record(spark, config.record_folder, target, run_id)
     target.check_free()
     key = derive_ledger_key(config.attributes, config.pseudonyms, config.release)
     look_back(config, target, source, open_books(spark, config, target, key, b"").ledger)

@@ -113,7 +113,7 @@ def open_books(
     ledger = open_ledger(spark, config, target.path, ledger_key) if ledger_key else None
     if config.release.mode != "append" or not backlog_key:
         return Books(ledger, None, ())
-    backlog = Backlog(spark, config.backlog_path, target.path, backlog_key)
+    backlog = Backlog(spark, config.backlog_folder, target.path, backlog_key)
     return Books(ledger, backlog, tuple(backlog.waiting(target.runs())))
 
 
@@ -181,7 +181,7 @@ def look_back(
             _require_new(target, source, ledger, config.release.run_id)
         return PriorRelease()
     promise = make_promise(config, source.schema)
-    records = Storage(source.raw.sparkSession, config.record_path)
+    records = Storage(source.raw.sparkSession, config.record_folder)
     if mode == "overwrite":
         target.require_names(_columns(source.schema))
         target.require_constraints(_columns(source.schema))
@@ -223,7 +223,7 @@ def _find_rows(target: Target, digest: Digest) -> TableRows:
 def _require_none_waiting(spark: SparkSession, config: Config, target: Target) -> None:
     """Raises ConfigError if rows wait for the table that is to be replaced, or was here: nobody
     knows whether the source has them, too."""
-    backlog = Backlog(spark, config.backlog_path, target.path, b"")
+    backlog = Backlog(spark, config.backlog_folder, target.path, b"")
     if waiting := backlog.unpublished(target.runs()):
         rows = ", ".join(f"{entry.n_rows} of run {entry.run_id}" for entry in waiting)
         folders = ", ".join(backlog.folder(entry.run_id) for entry in waiting)

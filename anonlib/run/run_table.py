@@ -112,9 +112,9 @@ class RunNotes:
         if self._spark is None:
             return
         config = self.account.config
-        table = open_run_table(self._spark, config.runs_path, config.release.path)
+        table = open_run_table(self._spark, config.runs_folder, config.release.path)
         set_group(self._spark, self._progress.group())
-        _close_folder(self._spark, config.record_path, table.path)
+        _close_folder(self._spark, config.record_folder, table.path)
         row = self.account.row()
         if self.account.outcome == "done":
             if _note(table, self.account):
@@ -263,10 +263,10 @@ def find_runs_of_person(config: Config, person: Mapping[str, str]) -> dict[str, 
     spark = session(config.spark.conf)
     target = Target(spark, config.release)
     ledger = open_ledger(spark, config, target.path, key)
-    backlog = Backlog(spark, config.backlog_path, target.path, b"")
+    backlog = Backlog(spark, config.backlog_folder, target.path, b"")
     waiting = [entry.run_id for entry in backlog.unpublished(target.runs())]
     fates = ledger.released(person, sorted(target.runs()))
-    replaced = find_replacements(_list_replaced(spark, config.record_path, target))
+    replaced = find_replacements(_list_replaced(spark, config.record_folder, target))
     found: dict[str, str] = {
         run_id: f"{fate}, replaced by run {replaced[run_id]}"
         if run_id in replaced and fate.startswith("released")

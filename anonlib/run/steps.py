@@ -342,7 +342,7 @@ class Run:
             persons_return=self.persons_return,
             auditable=counts_persons(self.config, persons_return=self.persons_return),
             manifest=find_manifest_path(self.target.path) if ending == "published" else "",
-            record=record_path(self.spark, self.config.record_path, self.run_id),
+            record=record_path(self.spark, self.config.record_folder, self.run_id),
             seconds=dict(self.progress.seconds),
         )
 
@@ -376,7 +376,7 @@ def keep(
     Storage(spark, result.record).write(result.record, text)
     # Whatever is wrong with figures or a page, the run is over and in its record.
     try:
-        write_metrics(spark, config.metrics_path, digest_config(config), result)
+        write_metrics(spark, config.metrics_folder, digest_config(config), result)
     except Exception as error:
         note = f"evaluate.metrics: the figures could not be added ({type(error).__name__})"
         result = replace(result, notes=(*result.notes, f"{note}; the record has them"))

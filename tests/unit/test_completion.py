@@ -93,7 +93,7 @@ def table(store: Store, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def complete(table: Any) -> None:
-    config: Any = SimpleNamespace(record_path=RECORDS)
+    config: Any = SimpleNamespace(record_folder=RECORDS)
     lease: Any = SimpleNamespace(work=WORK)
     complete_last(SPARK, config, table, lease)
 

@@ -72,7 +72,7 @@ def test_good_one_with_its_defaults() -> None:
     assert [step.type for step in config.partition.steps] == ["kmeans"]
     assert (config.recode.continuous.type, config.recode.ordinal.type) == ("centroid", "median")
     assert config.recode.nominal.type == "mode"
-    assert config.record_path == "out/people.private"
+    assert config.record_folder == "out/people.private"
     assert config.k == 10
     assert parse(config) is config
 

@@ -267,8 +267,8 @@ class TestAccount:
     def test_the_table_is_private(self) -> None:
         with pytest.raises(ConfigError, match=r"accountability\.runs: lies in the release"):
             config(accountability={"runs": "/data/out/runs"})
-        assert config().runs_path == "/data/out.private/runs"
-        assert config(accountability={"runs": "/all/runs"}).runs_path == "/all/runs"
+        assert config().runs_folder == "/data/out.private/runs"
+        assert config(accountability={"runs": "/all/runs"}).runs_folder == "/all/runs"
 
 
 class TestRequired:

@@ -100,10 +100,10 @@ class TestFiles:
         config: Any = Config.model_construct(
             release=type("Release", (), {"record": None, "path": "out/adult/"})
         )
-        assert _record_path("run-1", config.record_path) == "out/adult.private/run-1.json"
+        assert _record_path("run-1", config.record_folder) == "out/adult.private/run-1.json"
         for wrong in ("a/run-1.json", "", "x" * 65):
             with pytest.raises(InputError, match="no run id"):
-                _record_path(wrong, config.record_path)
+                _record_path(wrong, config.record_folder)
 
     def test_command(self, record: Path, capsys: pytest.CaptureFixture[str]) -> None:
         out = record.with_name("out.html")
