@@ -21,6 +21,7 @@ from pydantic import (
 )
 
 from anonlib.arrays import count_share
+from anonlib.config.paths import find_record_folder, find_runs_folder
 from anonlib.config.policies import Access, Policy
 from anonlib.config.secrets import has_secret, is_secret_setting
 from anonlib.kernels import Kernel
@@ -597,7 +598,7 @@ class Config(Section):
     @property
     def record_folder(self) -> str:
         """The folder of the private run records."""
-        return self.release.record or f"{self.release.path.rstrip('/')}.private"
+        return self.release.record or find_record_folder(self.release.path)
 
     @property
     def metrics_folder(self) -> str:
@@ -608,7 +609,7 @@ class Config(Section):
     @property
     def runs_folder(self) -> str:
         """The folder of the table of runs, unless the operator sets another one."""
-        return self.accountability.runs or f"{self.record_folder.rstrip('/')}/runs"
+        return self.accountability.runs or find_runs_folder(self.record_folder)
 
     @property
     def all_models(self) -> tuple[PrivacyModel, ...]:

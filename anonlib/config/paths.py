@@ -1,4 +1,5 @@
-"""Paths in configs: relative to the folder of the config's file, or to the working directory."""
+"""Paths in configs: relative to the folder of the config's file, or to the working directory; and
+those of what a release puts beside its table."""
 
 import os
 import re
@@ -112,6 +113,31 @@ def name_file(table: str) -> str:
     """A plain name for what is made of a table: the beginning of the name of its file."""
     name = PurePosixPath(table).name.split(".")[0]
     return re.sub(r"[^A-Za-z0-9_-]+", "_", name).strip("_") or "table"
+
+
+def find_manifest_path(table: str) -> str:
+    """The place of a table's manifest."""
+    return f"{table}/_anonlib/manifest.json"
+
+
+def find_dictionary_path(table: str) -> str:
+    """The place of a table's data dictionary."""
+    return f"{table}/_anonlib/dictionary.md"
+
+
+def find_record_folder(table: str) -> str:
+    """The folder of a table's private records, unless its config names another."""
+    return f"{table.rstrip('/')}.private"
+
+
+def find_record_path(folder: str, run_id: str) -> str:
+    """The place of a run's private record in the folder of the records."""
+    return f"{folder.rstrip('/')}/{run_id}.json"
+
+
+def find_runs_folder(records: str) -> str:
+    """The folder of the table of runs beside the private records, unless another one is named."""
+    return f"{records.rstrip('/')}/runs"
 
 
 def _map_paths(value: Any, keys: tuple[str, ...], change: Callable[[str], str]) -> Any:

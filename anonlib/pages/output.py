@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from anonlib.config.model import Config
+from anonlib.config.paths import find_record_path
 from anonlib.config.reading import as_config
 from anonlib.config.summary import bare
 from anonlib.errors import InputError, StorageError, refuse_to_write
@@ -245,7 +246,7 @@ def _record_path(run: str, folder: str) -> str:
     """The path of a run's private record. Raises InputError if `run` is no id of a run."""
     if not _RUN_ID.fullmatch(run):
         raise InputError("RUN: no run id; leave out --conf to name the file of a record")
-    return f"{folder.rstrip('/')}/{run}.json"
+    return find_record_path(folder, run)
 
 
 def _read(path: str, hint: str = _RUN) -> str:

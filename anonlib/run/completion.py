@@ -8,9 +8,9 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from anonlib.config.model import Config
+from anonlib.config.paths import find_dictionary_path, find_manifest_path, find_record_path
 from anonlib.errors import InputError
-from anonlib.run.dictionary import find_dictionary_path, write_dictionary
-from anonlib.run.history import find_manifest_path
+from anonlib.run.dictionary import write_dictionary
 from anonlib.run.publish import Target
 from anonlib.run.purge import find_owed_purge, purge
 from anonlib.spark.lease import AHEAD, Lease, work_folder
@@ -73,7 +73,7 @@ def _keep(spark: SparkSession, records: str, target: Target, ahead: dict[str, An
 
     run_id, own = ahead["run_id"], str(ahead.get("record") or "…")
     # A record leaves out passwords that a path has.
-    path = record_path(spark, records, run_id) if "…" in own else own
+    path = place_record(spark, records, run_id) if "…" in own else own
     storage = Storage(spark, path)
     if not storage.exists(path):
         content = ahead | {"table_version": target.version_of(run_id)}
@@ -90,6 +90,6 @@ def write_manifest(spark: SparkSession, table: str, text: str) -> None:
     storage.write(find_manifest_path(storage.root), text, public=True)
 
 
-def record_path(spark: SparkSession, records: str, run_id: str) -> str:
+def place_record(spark: SparkSession, records: str, run_id: str) -> str:
     """The place of a run's private record in the folder `records`."""
-    return f"{Storage(spark, records).root}/{run_id}.json"
+    return find_record_path(Storage(spark, records).root, run_id)

@@ -40,11 +40,6 @@ _FORMS = {
 }
 
 
-def find_dictionary_path(table: str) -> str:
-    """The place of a table's data dictionary."""
-    return f"{table}/_anonlib/dictionary.md"
-
-
 def write_dictionary(manifest: Mapping[str, Any]) -> str:
     """The data dictionary as Markdown. manifest: the content of the public manifest."""
     columns = manifest.get("columns", ())

@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 
 from anonlib import registry
 from anonlib.config.model import Config, SourceSection
+from anonlib.config.paths import find_manifest_path
 from anonlib.config.summary import bare, digest_config
 from anonlib.errors import (
     AnonlibError,
@@ -21,8 +22,7 @@ from anonlib.errors import (
     describe_unexpected,
 )
 from anonlib.run.backlog import Backlog, Waiting
-from anonlib.run.completion import complete_last, read_ahead, record_path
-from anonlib.run.history import find_manifest_path
+from anonlib.run.completion import complete_last, place_record, read_ahead
 from anonlib.run.past import Books
 from anonlib.run.publish import Target
 from anonlib.run.purge import register
@@ -205,7 +205,7 @@ def require_own_record(spark: SparkSession, records: str, target: Target, run_id
         [
             Problem(
                 "release.run_id",
-                f"{record_path(spark, records, run_id)} is the record of {whose}; choose another "
+                f"{place_record(spark, records, run_id)} is the record of {whose}; choose another "
                 "run id, or another `release.record`",
             )
         ]
@@ -217,7 +217,7 @@ def read_record(spark: SparkSession, records: str, run_id: str) -> dict[str, Any
 
     Raises InputError if it is damaged.
     """
-    path = record_path(spark, records, run_id)
+    path = place_record(spark, records, run_id)
     storage = Storage(spark, records)
     if not storage.exists(path):
         return None
@@ -293,7 +293,7 @@ def _describe_left(spark: SparkSession, config: Config, left: Waiting) -> Iterat
 
 def _describe_done(spark: SparkSession, records: str, target: Target, run_id: str) -> ReleaseResult:
     """The result of a run that was committed before."""
-    record = record_path(spark, records, run_id)
+    record = place_record(spark, records, run_id)
     report, storage = f"{record.removesuffix('.json')}.html", Storage(spark, records)
     has_record = storage.exists(record)
     note = (

@@ -11,6 +11,7 @@ from urllib.parse import unquote
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
+from anonlib.config.paths import find_manifest_path
 from anonlib.errors import InputError
 from anonlib.run.data_files import APP
 from anonlib.run.log_actions import find_restored, read_actions
@@ -261,11 +262,6 @@ class History:
             # Files that were not found by their names would be equal, too: there are no rows.
             return before == after and old <= removed and new <= added
         return False
-
-
-def find_manifest_path(table: str) -> str:
-    """The place of a table's manifest."""
-    return f"{table}/_anonlib/manifest.json"
 
 
 def mark_purge(newest: Commit, version: int) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from anonlib import registry
 from anonlib.config.model import Config, bind_models
+from anonlib.config.paths import find_record_path
 from anonlib.config.policies import Policy, make_policy_spec
 from anonlib.config.summary import find_persons, label_plugin
 from anonlib.errors import InputError
@@ -138,7 +139,7 @@ def find_promise(history: "History", records: "Storage") -> tuple[str, Promise |
             f"release.path: the manifest of {history.path} does not say what the table promises; "
             "publish all rows anew"
         ) from None
-    path = f"{records.root}/{run_id}.json"
+    path = find_record_path(records.root, run_id)
     if not records.exists(path):
         return digest, None
     try:

@@ -12,6 +12,7 @@ from pyspark.sql.pandas.types import from_arrow_type
 from pyspark.sql.types import StructField, StructType
 
 from anonlib.config.model import ReleaseSection
+from anonlib.config.paths import find_dictionary_path, find_manifest_path
 from anonlib.errors import BusyError, InputError, StorageError
 from anonlib.run.data_files import (
     APP,
@@ -22,8 +23,7 @@ from anonlib.run.data_files import (
     order_in_table,
     write_files,
 )
-from anonlib.run.dictionary import find_dictionary_path
-from anonlib.run.history import SAVE_MODES, History, find_manifest_path
+from anonlib.run.history import SAVE_MODES, History
 from anonlib.spark.delta_files import (
     Transaction,
     list_added_files,

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from anonlib.auditing import AuditReport
+from anonlib.config.paths import find_record_path
 from anonlib.config.summary import bare
 from anonlib.errors import InputError
 from anonlib.run.history import Commit, History
@@ -55,7 +56,7 @@ def find_published_audit(
     newest = next(iter(history.commits()), None)
     if newest is None or any(m.relative or m.by_hierarchy or m.by_order for m in promise.models):
         return None
-    path = f"{records.root}/{newest.run_id}.json"
+    path = find_record_path(records.root, newest.run_id)
     version = history.version_of(newest.run_id)
     if not records.exists(path) or not history.keeps_rows_since(version):
         return None

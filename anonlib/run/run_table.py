@@ -11,6 +11,7 @@ from pyspark.sql import types as T
 
 from anonlib.config.keys import derive_ledger_key
 from anonlib.config.model import Config
+from anonlib.config.paths import find_manifest_path, find_record_folder, find_runs_folder
 from anonlib.config.summary import bare
 from anonlib.errors import AnonlibError, ConfigError, InputError, Problem, StorageError
 from anonlib.progress import Progress, restore_group, set_group
@@ -220,8 +221,8 @@ def list_past_runs(
 def _read_runs(spark: SparkSession, path: str) -> DataFrame:
     storage = Storage(spark, path)
     place, root = path, storage.root
-    if storage.exists(f"{root}/_anonlib/manifest.json"):
-        place = f"{root.rstrip('/')}.private/runs"
+    if storage.exists(find_manifest_path(root)):
+        place = find_runs_folder(find_record_folder(root))
         if not storage.has_table(place):
             raise InputError(
                 f"{path}: is a released table, and its runs are not in {drop_file_scheme(place)}; "

@@ -15,6 +15,7 @@ from anonlib.config.checks.context_section import require_current
 from anonlib.config.checks.persons import note_links
 from anonlib.config.keys import new_token_key
 from anonlib.config.model import Config
+from anonlib.config.paths import find_manifest_path
 from anonlib.config.summary import digest_config
 from anonlib.config.unused import note_unused
 from anonlib.errors import GateError
@@ -26,9 +27,8 @@ from anonlib.measure.fidelity.overview import Overview
 from anonlib.progress import Progress
 from anonlib.run.account import Account
 from anonlib.run.audited_release import AuditedRelease
-from anonlib.run.completion import record_path, write_ahead, write_manifest
+from anonlib.run.completion import place_record, write_ahead, write_manifest
 from anonlib.run.figure_table import write_metrics
-from anonlib.run.history import find_manifest_path
 from anonlib.run.manifest_persons import read_persons_return
 from anonlib.run.past import Books, PriorRelease
 from anonlib.run.plan import Plan
@@ -342,7 +342,7 @@ class Run:
             persons_return=self.persons_return,
             auditable=counts_persons(self.config, persons_return=self.persons_return),
             manifest=find_manifest_path(self.target.path) if ending == "published" else "",
-            record=record_path(self.spark, self.config.record_folder, self.run_id),
+            record=place_record(self.spark, self.config.record_folder, self.run_id),
             seconds=dict(self.progress.seconds),
         )
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 from pyspark.sql import functions as F
 
 from anonlib.config.model import Config
-from anonlib.config.paths import is_local
+from anonlib.config.paths import find_manifest_path, is_local
 from anonlib.errors import InputError
 from anonlib.progress import Progress
 from anonlib.source.generator import generate
@@ -55,7 +55,7 @@ def read_published_rows(
     storage = Storage(spark, table)
     if not storage.has_table(storage.root):
         raise InputError(f"{table}: no Delta table is there")
-    if not force and not storage.exists(f"{storage.root}/_anonlib/manifest.json"):
+    if not force and not storage.exists(find_manifest_path(storage.root)):
         raise InputError(
             f"{table}: has no manifest, so anonlib has not published it and its rows may "
             "be raw; --force shows them all the same"

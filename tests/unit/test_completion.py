@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
+from anonlib.config.paths import find_dictionary_path, find_manifest_path
 from anonlib.errors import InputError
 from anonlib.pages import output
 from anonlib.run import completion
 from anonlib.run.completion import complete_last, is_owed, write_ahead
-from anonlib.run.dictionary import find_dictionary_path
-from anonlib.run.history import Commit, find_manifest_path
+from anonlib.run.history import Commit
 from anonlib.spark.lease import AHEAD, work_folder
 from tests.stores import Far
 

@@ -17,8 +17,8 @@ from anonlib.auditing.report import list_worst
 from anonlib.cli.show.figures import list_figure_notes, print_figures
 from anonlib.cli.show.parts import NumberHead, new_pairs, new_table, print_bullets, print_places
 from anonlib.config.listing import Parameter, PluginInfo
+from anonlib.config.paths import find_dictionary_path
 from anonlib.loss import Metric
-from anonlib.run.dictionary import find_dictionary_path
 from anonlib.run.result import CheckResult, ReleaseResult
 from anonlib.text import drop_file_scheme, printable, spell_figure
 
