@@ -12,6 +12,7 @@ from anonlib.errors import InputError
 from anonlib.pages.comparison import make_comparison_page
 from anonlib.pages.explorer import SCRIPT, BoundLine, Explorer, Goal, hash_of, make_explorer
 from anonlib.pages.release import release_page
+from anonlib.pages.specs import explain_damaged_record, require_run_record
 from anonlib.pages.sweep import SEED, Row, make_sweep_page, name_axes
 from anonlib.pages.words import make_breakable, mark_code, number
 from anonlib.text import printable
@@ -29,12 +30,10 @@ def render(record: Mapping[str, Any]) -> str:
     Raises:
         InputError: This is no private record, has another version, or is damaged.
     """
-    _require_record(record)
+    require_run_record(record)
     template = environment().get_template("release.html")
-    try:
+    with explain_damaged_record():
         return template.render(page=release_page(record))
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise InputError(f"the run record is damaged ({type(error).__name__})") from None
 
 
 def render_comparison(this: Mapping[str, Any], other: Mapping[str, Any]) -> str:
@@ -49,19 +48,12 @@ def render_comparison(this: Mapping[str, Any], other: Mapping[str, Any]) -> str:
             one run.
     """
     for record in (this, other):
-        _require_record(record)
+        require_run_record(record)
     if all(this.get(name) == other.get(name) for name in ("run_id", "table")):
         raise InputError("both are of one run; name two")
     template = environment().get_template("comparison.html")
-    try:
+    with explain_damaged_record("a run record"):
         return template.render(page=make_comparison_page(this, other))
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise InputError(f"a run record is damaged ({type(error).__name__})") from None
-
-
-def _require_record(record: Mapping[str, Any]) -> None:
-    if record.get("anonlib_record") != 1:
-        raise InputError("no run record of anonlib, or one of another version")
 
 
 def render_sweep(

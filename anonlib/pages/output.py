@@ -17,6 +17,7 @@ from anonlib.config.summary import bare
 from anonlib.errors import InputError, StorageError, refuse_to_write
 from anonlib.pages import MARK, render, render_comparison
 from anonlib.pages.seal import SEAL, Certificate, open_seal, seal_record
+from anonlib.pages.specs import require_run_record
 from anonlib.text import drop_file_scheme
 
 if TYPE_CHECKING:  # this imports Spark
@@ -180,9 +181,10 @@ def open_record(path: str) -> Mapping[str, Any]:
         content = json.loads(_read(path))
     except ValueError:
         content = None
-    if not isinstance(content, dict) or content.get("anonlib_record") != 1:
-        raise InputError(f"{path}: no run record of anonlib, or one of another version")
-    return content
+    try:
+        return require_run_record(content)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
 
 
 def _write_pdf(path: str, page: str) -> None:

@@ -14,6 +14,7 @@ from anonlib.errors import ConfigError, InputError
 from anonlib.pages import environment
 from anonlib.pages.annexes import list_annexes
 from anonlib.pages.certificate import OUTCOMES, describe_audit, list_sections, name_release
+from anonlib.pages.specs import explain_damaged_record, require_run_record
 
 #: Marks a file as a certificate. It is in the HTML head.
 SEAL = '<meta name="generator" content="anonlib certificate">'
@@ -85,16 +86,14 @@ def seal_record(text: str) -> Facts:
         InputError: It is no private record, of no run that published, or damaged.
     """
     try:
-        record = json.loads(text)
+        record = require_run_record(json.loads(text))
     except ValueError:
         raise InputError("no JSON, so no run record of anonlib") from None
-    if not isinstance(record, dict) or record.get("anonlib_record") != 1:
-        raise InputError("no run record of anonlib, or one of another version")
     if record.get("outcome") not in OUTCOMES:
         raise InputError("the run published nothing, so there is nothing to certify")
     if record.get("table_version") == -1:
         raise InputError("the record was written before the commit: repeat the run, which ends it")
-    try:
+    with explain_damaged_record():
         sections, columns = list_sections(record, sha256(text.encode()).hexdigest())
         content = {
             "anonlib_certificate": 1,
@@ -106,8 +105,6 @@ def seal_record(text: str) -> Facts:
             "annexes": [asdict(each) for each in (*columns, *list_annexes(record))],
             "audit": describe_audit(record),
         }
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise InputError(f"the run record is damaged ({type(error).__name__})") from None
     return Facts(json.loads(json.dumps(content)))
 
 

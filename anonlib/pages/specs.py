@@ -3,13 +3,14 @@ versions have only texts for them, which are read here and nowhere else."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from math import inf, isfinite
 from typing import Any, TypeAlias
 
 from anonlib.auditing.report import split_label
 from anonlib.content.content_rules import is_key
+from anonlib.errors import InputError
 from anonlib.text import tell_apart
 
 #: The private record of a run, or a part of it.
@@ -86,6 +87,22 @@ class JudgedGate:
     def measure(self) -> str:
         """The type of the measure."""
         return self.figure.partition(".")[0]
+
+
+def require_run_record(content: object) -> Record:
+    """The content of a file as a private record. Raises InputError if it is none."""
+    if not isinstance(content, Mapping) or content.get("anonlib_record") != 1:
+        raise InputError("no run record of anonlib, or one of another version")
+    return content
+
+
+@contextmanager
+def explain_damaged_record(what: str = "the run record") -> Iterator[None]:
+    """Says that a record is damaged where it lacks what is read within. what: The record."""
+    try:
+        yield
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise InputError(f"{what} is damaged ({type(error).__name__})") from None
 
 
 def read_persons(record: Record) -> PersonsSpec:
