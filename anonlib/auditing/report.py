@@ -334,3 +334,18 @@ def rate_risk(sizes: Iterable[Sequence[int]], n_classes: int, n_rows: int) -> di
         "marketer": n_classes / n_rows,
         "prosecutor_at_risk": sum(s * n for s, n in pairs if 1 / s > THRESHOLD) / n_rows,
     }
+
+
+def rate_sizes(sizes: Mapping[int, int], least_persons: int) -> dict[str, float]:
+    """The chances of `rate_risk`; without sizes only the largest, by the smallest class.
+
+    Args:
+        sizes: The number of classes, by their size in rows. Empty if rows are no persons.
+        least_persons: Persons of the smallest class; 0 if no model counts them, or there is no
+            release: then no chance is told.
+    """
+    if not least_persons:
+        return {}
+    if not sizes:
+        return {"prosecutor_max": 1 / least_persons}
+    return rate_risk([*sizes.items()], sum(sizes.values()), sum(s * n for s, n in sizes.items()))

@@ -9,7 +9,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from anonlib import registry
-from anonlib.auditing.report import rate_risk
+from anonlib.auditing.report import rate_risk, rate_sizes
 from anonlib.config.checks import check_config
 from anonlib.config.dump import format_config
 from anonlib.config.minimum_k import check_minimum_k
@@ -125,9 +125,7 @@ class Attempt:
     def risks(self) -> dict[str, float]:
         """How likely persons are found, by the names of RISKS. With a unit only the largest chance
         is known; none if the attempt failed."""
-        if sizes := [*self.sizes.items()]:
-            return rate_risk(sizes, sum(n for _, n in sizes), sum(size * n for size, n in sizes))
-        return {"prosecutor_max": 1 / self.least_persons} if self.least_persons else {}
+        return rate_sizes(self.sizes, self.least_persons)
 
     @property
     def risk(self) -> float:

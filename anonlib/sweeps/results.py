@@ -11,7 +11,7 @@ from statistics import mean, stdev
 from typing import TYPE_CHECKING, Any
 
 from anonlib import registry
-from anonlib.auditing.report import RISKS, rate_risk
+from anonlib.auditing.report import RISKS, rate_sizes
 from anonlib.config.excerpt import shorten_config
 from anonlib.config.overrides import put
 from anonlib.config.reading import build_config, copy_tree
@@ -75,12 +75,7 @@ class ResultRow:
     def risks(self) -> dict[str, float]:
         """How likely persons of the release are found, by the names of RISKS. Without sizes of
         classes only the largest chance is known."""
-        if not self.least_persons:
-            return {}
-        sizes = [*self.sizes.items()]
-        if not sizes:
-            return {"prosecutor_max": 1 / self.least_persons}
-        return rate_risk(sizes, sum(n for _, n in sizes), sum(size * n for size, n in sizes))
+        return rate_sizes(self.sizes, self.least_persons)
 
     def flat(self) -> dict[str, Any]:
         """The result as one flat dict, for CSV and plots."""

@@ -8,6 +8,7 @@ from anonlib.auditing.report import (
     Verdict,
     list_worst,
     rate_risk,
+    rate_sizes,
 )
 from anonlib.errors import AuditError
 
@@ -78,3 +79,10 @@ def test_the_chances_to_be_found() -> None:
         "marketer": pytest.approx(sum(chances) / len(chances)),
         "prosecutor_at_risk": sum(chance > 0.09 for chance in chances) / len(chances),
     }
+    assert rate_sizes({2: 3, 11: 2, 12: 1}, 2) == found
+
+
+def test_chances_where_less_is_known() -> None:
+    """Rows that are no persons have no sizes; without a model on persons nothing is told."""
+    assert rate_sizes({}, 4) == {"prosecutor_max": 0.25}
+    assert rate_sizes({2: 3}, 0) == rate_sizes({}, 0) == {}

@@ -178,7 +178,8 @@ def gate(
             return replace(each, error="it failed")
         loss, sizes = figures[each.kernel, each.k]
         n_classes, n_rows = sum(sizes.values()), sum(n * size for size, n in sizes.items())
-        return replace(each, loss=loss, chance=n_classes / n_rows, seconds=1.0, sizes=sizes)
+        tried = replace(each, loss=loss, chance=n_classes / n_rows, seconds=1.0, sizes=sizes)
+        return replace(tried, least_persons=min(sizes))
 
     monkeypatch.setattr(suggestion, "_attempt", attempt)
     return suggested(kernels=["mondrian"], **{**GATED, **changes})
