@@ -181,6 +181,18 @@ def note_seed(seed: int) -> Iterator[str]:
         yield f"seed is {seed}, as all can guess: set one of your own, and keep it private"
 
 
+def describe_config(config: Config) -> dict[str, Any]:
+    """What the private record of a release says of its config, and of the software."""
+    return {
+        "config_sha256": digest_config(config),
+        "settings": summarize_config(config),
+        "specs": summarize_specs(config),
+        **summarize_use(config.accountability, config.context),
+        "seed": config.seed,
+        "software": list_software(),
+    }
+
+
 def digest_config(config: Config) -> str:
     """SHA-256 of a config, in hex. It includes the contents of hierarchies, and leaves out the
     fields NO_ROWS."""

@@ -21,12 +21,8 @@ from anonlib.config.model import Config, SourceSection
 from anonlib.config.policies.judgement import require_policy, require_rules
 from anonlib.config.reading import GivenConfig
 from anonlib.config.summary import (
-    digest_config,
-    list_software,
+    describe_config,
     note_seed,
-    summarize_config,
-    summarize_specs,
-    summarize_use,
 )
 from anonlib.config.unused import note_unused, note_unused_in_memory
 from anonlib.errors import ConfigError, InputError
@@ -447,13 +443,8 @@ def _make_record(
         "losses": release.losses,
         "losses_by_column": release.losses_by_column,
         "notes": list(notes),
-        "config_sha256": digest_config(config),
-        "settings": summarize_config(config),
-        "specs": summarize_specs(config),
-        **summarize_use(config.accountability, config.context),
+        **describe_config(config),
         "promise": make_promise(config, rows.schema).to_dict(),
         **summarize_source(rows.schema, release.encodings, n_missing, n_in, config.k),
         "time": datetime.now(UTC).isoformat(timespec="seconds"),
-        "seed": config.seed,
-        "software": list_software(),
     }

@@ -9,12 +9,9 @@ from anonlib.auditing import BY_PARTS
 from anonlib.config.model import Config
 from anonlib.config.summary import (
     bare,
-    digest_config,
+    describe_config,
     find_persons,
     list_software,
-    summarize_config,
-    summarize_specs,
-    summarize_use,
 )
 from anonlib.hierarchy import Hierarchy
 from anonlib.recode import Recoder
@@ -118,18 +115,13 @@ def format_record(
         **result.to_dict(),
         **{name: bare(getattr(result, name)) for name in ("table", "manifest", "record", "report")},
         "overview": result.overview and asdict(result.overview),
-        "config_sha256": digest_config(config),
-        "settings": summarize_config(config),
-        "specs": summarize_specs(config),
-        **summarize_use(config.accountability, config.context),
+        **describe_config(config),
         "promise": promise.to_dict(),
-        "seed": config.seed,
         "source_version": source.version,
         **source.summarize_files(),
         "plan": plan and plan.to_dict(),
         "content": scan.content.to_dict(),
         **summarize_source(source.schema, scan.encodings, scan.n_missing, scan.n_rows, config.k),
-        "software": list_software(),
     }
     return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
 
