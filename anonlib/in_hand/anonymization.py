@@ -24,12 +24,12 @@ from anonlib.config.summary import (
     describe_config,
     note_seed,
 )
-from anonlib.config.unused import note_unused, note_unused_in_memory
+from anonlib.config.unused import note_unused_in_memory
 from anonlib.errors import ConfigError, InputError
 from anonlib.evaluation import require_gates_of_releases
 from anonlib.in_hand.proof import audit_release, require_harmless
 from anonlib.in_hand.released_table import Release
-from anonlib.local.advice import note_keys, note_midnights, note_repetitions
+from anonlib.local.advice import note_table
 from anonlib.local.arguments import (
     Arguments,
     config_from_arguments,
@@ -47,12 +47,10 @@ from anonlib.local.frames import (
 from anonlib.local.spark_only import find_accounts, find_unsupported
 from anonlib.run.promise import make_promise
 from anonlib.run.source_summary import summarize_source
-from anonlib.table.encoding import note_rounded
 from anonlib.table.schema import Column
 from anonlib.text import is_few
 
 if TYPE_CHECKING:
-    from anonlib.content.content_rules import Content
     from anonlib.evaluation.memory_case import MemoryCase
     from anonlib.guesses.guess import ColumnProfile
     from anonlib.in_hand.suggestion import Suggestion, SuggestOptions
@@ -354,8 +352,8 @@ def _release_in_memory(
     order = pa.array(np.random.default_rng().permutation(release.table.num_rows))
     schema = rows.schema
     released = pa.table({c.name: release.table.column(c.id) for c in schema.released}).take(order)
-    rounded = note_rounded(schema, release.encodings)
-    notes = (*notes, *schema.notes, *rounded, *_note(rows, config, content), *release.notes)
+    told = note_table(schema, content, rows.table, len(rows.table), release.encodings, config)
+    notes = (*notes, *told, *_note(rows, config), *release.notes)
     record = _make_record(run_id, release, rows, report, config, notes)
     record["content"] = content.to_dict()
     record["policy"] = [asdict(verdict) for verdict in rules]
@@ -376,18 +374,14 @@ def _keeps_type(column: Column) -> bool:
     return form == "value" and not column.pseudonym and column.released_type == column.type
 
 
-def _note(rows: "Rows", config: Config, content: "Content") -> Iterator[str]:
-    """What of the config and the rows a reader has to know."""
+def _note(rows: "Rows", config: Config) -> Iterator[str]:
+    """What only a release in memory says: there is no check before it, and no run."""
     if config.one_row_per_person is True:
         yield "each row counts as another person: declared, not checked"
-    yield from note_repetitions(content.repetitions, config.k)
-    yield from note_keys(rows.schema, content, rows.table.num_rows)
     if n_nobody := rows.n_nobody:
         count = f"fewer than {config.k}" if is_few(n_nobody, config.k) else f"{n_nobody:,}"
         yield f"{count} rows have no person: no model counts them"
-    yield from note_midnights(rows.schema, rows.table)
     yield from note_seed(config.seed)
-    yield from note_unused(config)
     yield from note_unused_in_memory(config)
 
 

@@ -1,4 +1,4 @@
-"""What is worth knowing of columns in hand: the guesses of `anonlib init`, as notes."""
+"""What is worth knowing of columns: the notes of a release, and the guesses of `anonlib init`."""
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -7,12 +7,16 @@ import numpy as np
 import pyarrow as pa
 
 from anonlib.arrays import Ints
+from anonlib.config.checks.persons import note_links
+from anonlib.config.model import Config
+from anonlib.config.unused import note_unused
 from anonlib.content.content_rules import Content, Repetition, is_key
 from anonlib.guesses.draft import write_scalar
 from anonlib.guesses.guess import NAMED, ColumnProfile, ask_of_doubt, guess_role
 from anonlib.guesses.person_key import find_person_key
 from anonlib.identifiers.direct import LEAST_LOOSE, LISTED_NAMES, list_texts
 from anonlib.local.column_facts import parse_texts
+from anonlib.table.encoding import Encoding, note_rounded
 from anonlib.table.layouts import DOUBTS, NUMBERS, choose_doubt, find_doubts
 from anonlib.table.schema import PER_SECOND, Role, Scale, Schema
 from anonlib.text import is_few
@@ -60,6 +64,34 @@ def ask_of_persons(
             f"column {name}: repeats, {why}; if it stands for a person who has several rows, name "
             "it in `unit`: else classes of k rows may be of one person"
         )
+
+
+def note_table(
+    schema: Schema,
+    content: Content,
+    rows: pa.Table,
+    n_rows: int,
+    encodings: Iterable[Encoding],
+    config: Config,
+) -> Iterator[str]:
+    """What a release says of its table and config, in Spark and in memory, and a check before it. A
+    check says more: what to set before a release. For a table in hand, its release says that.
+
+    Args:
+        schema: The columns.
+        content: What the content gate found.
+        rows: All rows of the source, or some, with the quasi-identifiers by their ids.
+        n_rows: The rows of the source.
+        encodings: Those of the quasi-identifiers.
+        config: The config.
+    """
+    yield from schema.notes
+    yield from note_midnights(schema, rows)
+    yield from note_repetitions(content.repetitions, config.k)
+    yield from note_keys(schema, content, n_rows)
+    yield from note_rounded(schema, encodings)
+    yield from note_links(config)
+    yield from note_unused(config)
 
 
 def note_repetitions(repetitions: Iterable[Repetition], k: int) -> Iterator[str]:

@@ -3,12 +3,10 @@
 from collections.abc import Iterator, Sequence
 
 from anonlib.auditing.verdicts import JOINT
-from anonlib.config.checks.persons import note_links
 from anonlib.config.model import Attribute, Config
 from anonlib.config.policies.judgement import judge_rules
 from anonlib.config.summary import label_plugin, note_seed
-from anonlib.config.unused import note_unused
-from anonlib.local.advice import note_keys, note_midnights, note_repetitions, note_times
+from anonlib.local.advice import note_times
 from anonlib.run.publish import note_readers
 from anonlib.run.result import CheckResult, ColumnPlan
 from anonlib.run.scan import Scan
@@ -34,15 +32,10 @@ def resolve_check(
         notes=(
             *notes,
             *note_readers(schema),
-            *schema.notes,
+            *scan.list_notes(schema, config),
             *note_times(schema, scan.sample),
-            *note_midnights(schema, scan.sample),
             *_note_persons(config.one_row_per_person),
-            *note_repetitions(scan.content.repetitions, config.k),
-            *note_keys(schema, scan.content, scan.n_rows),
             *note_seed(config.seed),
-            *note_links(config),
-            *note_unused(config),
             *_note_review(config.review),
         ),
         review=config.review,

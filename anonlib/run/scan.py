@@ -28,6 +28,7 @@ from anonlib.decisions.refusals import (
     refuse_rich,
 )
 from anonlib.errors import ConfigError, InfeasibleError, InputError, Problem
+from anonlib.local.advice import note_table
 from anonlib.privacy import Reference
 from anonlib.run.categories import order_categories
 from anonlib.run.column_values import find_values
@@ -90,6 +91,10 @@ class Scan:
     context: tuple[Encoding, ...] = ()
     n_nobody: int = 0
     row_bytes: int | None = None
+
+    def list_notes(self, schema: Schema, config: Config) -> Iterator[str]:
+        """What a release says of its table and config, and a check before it."""
+        return note_table(schema, self.content, self.sample, self.n_rows, self.encodings, config)
 
 
 def scan(source: Source, config: Config, prior_rows: DataFrame | None = None) -> Scan:

@@ -12,16 +12,13 @@ from pyspark.sql import functions as F
 from anonlib.auditing import AuditReport, AuditSpec
 from anonlib.auditing.verdicts import advise_equal_cells
 from anonlib.config.checks.context_section import require_current
-from anonlib.config.checks.persons import note_links
 from anonlib.config.keys import new_token_key
 from anonlib.config.model import Config
 from anonlib.config.paths import find_manifest_path
 from anonlib.config.summary import digest_config
-from anonlib.config.unused import note_unused
 from anonlib.errors import GateError
 from anonlib.evaluation import Evaluation, evaluate_case
 from anonlib.evaluation.published_spec import counts_persons, make_published_spec
-from anonlib.local.advice import note_keys, note_midnights, note_repetitions
 from anonlib.measure import Findings
 from anonlib.measure.fidelity.overview import Overview
 from anonlib.progress import Progress
@@ -56,7 +53,6 @@ from anonlib.spark.lease import Lease
 from anonlib.spark.storage import Storage
 from anonlib.spark.translation import translate_errors
 from anonlib.table.columns import COST, FILE
-from anonlib.table.encoding import note_rounded
 from anonlib.table.schema import Schema
 from anonlib.table.table_digest import Digest
 from anonlib.text import drop_file_scheme
@@ -125,13 +121,7 @@ class Run:
                 result,
                 notes=(
                     *notes,
-                    *source.schema.notes,
-                    *note_midnights(source.schema, scan.sample),
-                    *note_repetitions(scan.content.repetitions, self.config.k),
-                    *note_keys(source.schema, scan.content, scan.n_rows),
-                    *note_rounded(source.schema, scan.encodings),
-                    *note_links(self.config),
-                    *note_unused(self.config),
+                    *scan.list_notes(source.schema, self.config),
                     *result.notes,
                 ),
                 time=datetime.now(UTC).isoformat(timespec="seconds"),

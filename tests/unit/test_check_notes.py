@@ -19,6 +19,7 @@ from anonlib.recode.interval import Interval
 from anonlib.run.check import _note_persons, resolve_check
 from anonlib.run.result import CheckResult
 from anonlib.run.scan import Scan
+from anonlib.table.encoding import Encoding
 from anonlib.table.schema import Column, Field, Role, Scale, Schema
 from anonlib.table.table_digest import Digest
 from tests.unit.test_config import GOOD
@@ -45,6 +46,21 @@ def test_identifiers_of_persons_that_repeat() -> None:
     assert "repeat: 60 values in 6,000 rows; " in found[0]
     assert "repeat: about 60,000 values in 600,000 rows; " in found[1]
     assert "repeat: fewer than 5 values in 200 rows; " in found[2]
+
+
+def test_a_check_says_what_the_release_would_say() -> None:
+    config = parse(GOOD)
+    arrow = {"age": pa.int64()}
+    schema = resolve(config, [Field(n, "", arrow.get(n, pa.string())) for n in config.attributes])
+    (age,) = (column.id for column in schema.columns if column.name == "age")
+    large = Encoding(age, Scale.CONTINUOUS, False, 0.0, 1.0, 0.0, 2.0**60)
+    sample = pa.table({column.id: pa.array([], column.type) for column in schema.columns})
+    repeated = Content(1.0, {}, (), {}, (Repetition("mrn", 60, 6000, True),))
+    scan = Scan(9, {}, {}, (large,), sample, {}, Digest(), repeated)
+    found = [*scan.list_notes(schema, config)]
+    assert sum("numbers of 2^53 or more" in note for note in found) == 1
+    assert sum("values repeat" in note for note in found) == 1
+    assert {*found} <= {*resolve_check(config, schema, scan, ()).notes}
 
 
 def test_the_names_of_controllers_are_not_told(capsys: pytest.CaptureFixture[str]) -> None:
