@@ -17,6 +17,7 @@ from anonlib.run.data_files import APP
 from anonlib.run.log_actions import find_restored, read_actions
 from anonlib.spark.delta_files import digest_files, explain_damage, open_delta_log
 from anonlib.spark.delta_log import has_property, list_applications, read_snapshot
+from anonlib.spark.expressions import quote_name
 from anonlib.spark.storage import Storage
 from anonlib.spark.translation import translate_errors
 
@@ -155,11 +156,11 @@ class History:
         return self._events
 
     def _list_described(self) -> list[Commit | Restoration]:
-        name, parameters = self.path.replace("`", "``"), F.col("operationParameters")
+        parameters = F.col("operationParameters")
         restores = F.col("operation").eqNullSafe("RESTORE").alias("restores")
         mode, to = parameters["mode"].alias("mode"), parameters["version"].alias("to")
         with translate_errors("release.path"):
-            table = self._spark.sql(f"DESCRIBE HISTORY delta.`{name}`")
+            table = self._spark.sql(f"DESCRIBE HISTORY delta.{quote_name(self.path)}")
             found = table.select("version", "userMetadata", mode, restores, to)
             rows = found.where("userMetadata is not null or restores").collect()
         # Who else writes may have a `run_id` of its own in its metadata.

@@ -8,6 +8,7 @@ from anonlib.errors import AnonlibError, InputError, StorageError
 from anonlib.run.history import RETENTION, Commit, mark_purge
 from anonlib.run.old_version import list_old_log, list_unused
 from anonlib.run.publish import Target
+from anonlib.spark.expressions import quote_name
 from anonlib.spark.lease import Lease
 from anonlib.spark.session import fork_session
 from anonlib.spark.storage import Storage
@@ -42,7 +43,7 @@ def purge(spark: SparkSession, target: Target, lease: Lease) -> None:
         newest = target.commits()[0]
         mark = mark_purge(newest, target.version_of(newest.run_id))
         committer = fork_session(spark, {_METADATA: mark})
-        name = "delta.`" + target.path.replace("`", "``") + "`"
+        name = f"delta.{quote_name(target.path)}"
         committer.sql(
             f"ALTER TABLE {name} SET TBLPROPERTIES ('{RETENTION}' = 'interval 0 seconds')"
         )

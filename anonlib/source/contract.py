@@ -23,6 +23,7 @@ from anonlib.source.csv_files import (
     require_no_utf8,
     require_quotes,
 )
+from anonlib.spark.expressions import quote_name
 from anonlib.spark.file_list import (
     hide_values,
     list_files,
@@ -240,8 +241,8 @@ def _require_whole_rows(rows: DataFrame, again: Column, texts: Sequence[str]) ->
             "multiLine)"
         )
     file, bad = rows.metadataColumn("_metadata").getField("file_path"), F.col(_BAD).isNotNull()
-    first = F.count(F.col(f"`{rows.columns[0].replace('`', '``')}`"))  # Spark wants another column
-    odd = [F.col(f"`{name.replace('`', '``')}`").contains(UNREADABLE) for name in texts]
+    first = F.count(F.col(quote_name(rows.columns[0])))  # Spark wants another column
+    odd = [F.col(quote_name(name)).contains(UNREADABLE) for name in texts]
     counts = rows.agg(
         F.count_if(bad),
         F.min(F.when(bad, file)),

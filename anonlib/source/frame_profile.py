@@ -24,6 +24,7 @@ from anonlib.local.column_facts import (
     look_at_rows,
     make_profile,
 )
+from anonlib.spark.expressions import quote_name
 from anonlib.spark.loan import return_session
 from anonlib.spark.session import session
 from anonlib.table.plain_types import to_plain_type
@@ -91,7 +92,7 @@ def _profile(
 
 def _select(frame: DataFrame, name: str) -> SparkColumn:
     """A column; what is no UTF-8 in it, which Python can't read, gets a sign of its own."""
-    column = F.col(f"`{name.replace('`', '``')}`")
+    column = F.col(quote_name(name))
     return (
         F.make_valid_utf8(column) if isinstance(frame.schema[name].dataType, StringType) else column
     )

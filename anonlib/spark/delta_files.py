@@ -19,6 +19,7 @@ from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructT
 
 from anonlib.errors import InputError, StorageError
 from anonlib.spark.digest import digest
+from anonlib.spark.expressions import quote_name
 from anonlib.spark.jvm import find_java_class, none, scala_map, scala_seq, struct_type
 from anonlib.spark.own_files import read_exactly
 from anonlib.spark.storage import Storage
@@ -215,7 +216,7 @@ def name_mapping(schema: StructType) -> dict[str, str]:
 
 
 def _column(name: str) -> Column:
-    return F.col("`" + name.replace("`", "``") + "`")
+    return F.col(quote_name(name))
 
 
 def _names(type: DataType) -> list[str]:

@@ -8,6 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from anonlib.spark.delta_files import DELTA
+from anonlib.spark.expressions import quote_name
 from anonlib.spark.jvm import (
     find_class,
     find_java_class,
@@ -66,8 +67,7 @@ def read_constraints(spark: SparkSession, snapshot: Any, *, of_columns: bool) ->
     }
     for field in struct_type(metadata.schema()).fields:
         if of_columns and not field.nullable:
-            quoted = field.name.replace("`", "``")
-            found[f"NOT NULL of {field.name}"] = f"`{quoted}` IS NOT NULL"
+            found[f"NOT NULL of {field.name}"] = f"{quote_name(field.name)} IS NOT NULL"
     return found
 
 
@@ -103,8 +103,8 @@ def describe_definitions(columns: StructType) -> list[str]:
 
 def list_clustering(spark: SparkSession, path: str) -> list[str]:
     """The columns that the table at a path is clustered by."""
-    name = path.replace("`", "``")
-    found = spark.sql(f"DESCRIBE DETAIL delta.`{name}`").select("clusteringColumns").collect()
+    details = spark.sql(f"DESCRIBE DETAIL delta.{quote_name(path)}")
+    found = details.select("clusteringColumns").collect()
     return [*found[0][0]]
 
 

@@ -57,6 +57,11 @@ _MEANINGS = (
 )
 
 
+def quote_name(name: str) -> str:
+    """A name, or a path, as SQL and `F.col` take it."""
+    return "`" + name.replace("`", "``") + "`"
+
+
 def require_plain(frame: DataFrame, text: str, where: str) -> Any:
     """Spark's expression for SQL on the columns of a DataFrame.
 
