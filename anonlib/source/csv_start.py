@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Sequence
 
-from anonlib.table.layouts import LAYOUTS
+from anonlib.table.layouts import LAYOUTS, find_doubts
 from anonlib.text import DATE_TEXT, DECIMAL_TEXT, MISSING_TOKENS, TEXT_TOKENS, TIME_TEXT
 
 #: With what UTF-16 begins, in either order of its bytes.
@@ -17,11 +17,19 @@ MOST_ABOVE = 20
 
 _DELIMITERS = ",;\t|"
 _NUMBER = re.compile(r"\s*[+-]?(\d+([.,]\d*)?|[.,]\d+)\s*")
-#: What columns of dates, times or numbers have, however they are written.
-_VALUES = (
-    *map(re.compile, (DECIMAL_TEXT, DATE_TEXT, TIME_TEXT)),
-    *(re.compile(shape) for _, shape in LAYOUTS.values()),
+#: Numbers, however they are written.
+_NUMBERS = (
+    _NUMBER,
+    re.compile(DECIMAL_TEXT),
+    *(re.compile(shape) for type, shape in LAYOUTS.values() if type == "double"),
 )
+#: Dates and times, the same.
+_TIMES = (
+    *map(re.compile, (DATE_TEXT, TIME_TEXT)),
+    *(re.compile(shape) for type, shape in LAYOUTS.values() if type != "double"),
+)
+#: Numbers that may be years, which columns of dates have where no more is known.
+_YEAR = re.compile("(19|20)[0-9]{2}")
 #: The first line by which Excel is told the delimiter.
 _SEP = re.compile(r'"?sep=(.)"?[,;\t|]*', re.IGNORECASE)
 #: The fewest rows by whose numbers another row is known to be of units.
@@ -99,17 +107,13 @@ def find_lower_header(lines: Sequence[str], delimiter: str) -> int | None:
 
 
 def has_header(rows: Sequence[Sequence[str]]) -> bool:
-    """Whether the first row names columns: no cell is a number, or a date or a time above others,
-    and at most half of the cells are values of their columns further down. Of a row with empty
-    cells, as pandas writes the head of its index, or with equal ones, none is. rows: Cells without
-    blanks at their ends."""
+    """Whether the first row names columns: no cell seems to be a value, and at most half of the
+    cells are values of their columns further down. Of a row with empty cells, as pandas writes the
+    head of its index, or with equal ones, none is. rows: Cells without blanks at their ends."""
     first, *others = rows
     names = {i: name for i, name in enumerate(first) if name}
-    if not names or any(map(_NUMBER.fullmatch, names.values())):
-        return False
-    if any(
-        _is_value(name, [row[i] for row in others if i < len(row)]) for i, name in names.items()
-    ):
+    columns = {i: ["".join(row[i : i + 1]) for row in others] for i in names}
+    if not names or any(_is_value(name, columns[i]) for i, name in names.items()):
         return False
     below = [row for row in others if row != first]  # headers of files that were put together
     n_again = sum(any(row[i : i + 1] == [name] for row in below) for i, name in names.items())
@@ -117,10 +121,13 @@ def has_header(rows: Sequence[Sequence[str]]) -> bool:
 
 
 def _is_value(name: str, below: Collection[str]) -> bool:
-    """Whether a cell looks as one below it does, like a date, a time or a number. Alone, it may be
-    the name of a month's column."""
-    shapes = [shape for shape in _VALUES if shape.fullmatch(name)]
-    return any(shape.fullmatch(cell) for shape in shapes for cell in below)
+    """Whether a cell may be a value of a person: a number, or a date, a time or an amount, however
+    it is written. A month names a column of figures: there a number is in every cell below."""
+    if any(shape.fullmatch(name) for shape in _NUMBERS):
+        return True
+    if not find_doubts([name]) and not any(shape.fullmatch(name) for shape in _TIMES):
+        return False
+    return not all(map(_NUMBER.fullmatch, below)) or all(map(_YEAR.fullmatch, below))
 
 
 def seems_of_units(rows: Sequence[Sequence[str]]) -> bool:

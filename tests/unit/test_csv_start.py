@@ -76,8 +76,34 @@ def test_no_column_is_named_as_values_are(cell: str, names: bool) -> None:
     assert has_header([["name", cell], *[[f"P{i}", each] for i, each in enumerate(below)]]) == names
 
 
-def test_columns_are_named_by_months() -> None:
-    assert has_header([["region", "2020-01-01", "2020-02-01"], ["R1", "5", "6"], ["R2", "7", "8"]])
+@pytest.mark.parametrize(
+    ("cell", "below"),
+    [
+        ("2020-05-03", ["", "", ""]),  # of discharge: most have none
+        ("2020-05-03", ["3", "", "5"]),
+        ("2020-05-03", ["3.5.2020", "4.5.2020", "5.5.2020"]),
+        ("2020-05-03", ["unknown", "unknown", "unknown"]),
+        ("2020-05-03", ["1944", "2001", "1987"]),
+        ("2020-05-03 10:00", ["", "", ""]),
+        ("01/02/1977", ["", "", ""]),
+        ("3.5.20", ["", "", ""]),
+        ("3 May 2020", ["", "", ""]),
+        ("82 kg", ["", "", ""]),
+        ("1,234.5", ["", "", ""]),
+        ("1,234.5", ["3", "7", "12"]),
+        ("2020-05-03", []),
+    ],
+)
+def test_a_date_is_a_value_unless_each_row_has_a_number(cell: str, below: list[str]) -> None:
+    """A date of death, in the first row only, made a person's row the names of columns."""
+    rows = [["Ann Lee", "Bonn"], ["Bob Ray", "Cork"], ["Cy Poe", "Graz"], ["Di Fox", "Ulm"]]
+    below = [cell, *below]
+    assert not has_header([[*row, text] for row, text in zip(rows, below, strict=False)])
+
+
+@pytest.mark.parametrize("names", [("2020-01-01", "2020-02-01"), ("1.1.2020", "1.2.2020")])
+def test_columns_are_named_by_months(names: tuple[str, str]) -> None:
+    assert has_header([["region", *names], ["R1", "5", "2020"], ["R2", "7", "8"]])
 
 
 def test_rows_below_sep_without_a_header() -> None:
