@@ -200,7 +200,11 @@ class ContentCounter(ABC):
 
     @abstractmethod
     def count_alone(self, column: Column) -> tuple[int, int]:
-        """The values that several rows have, and those of them that belong to one person."""
+        """The values that several rows have, and those of them that belong to one person.
+
+        Persons whose names look alike are one: where they alone have a value, it tells both. A
+        missing name is a name.
+        """
 
 
 def list_compared(schema: Schema) -> tuple[list[Column], list[Column]]:

@@ -26,7 +26,7 @@ from anonlib.content.value_parts import count_parts
 from anonlib.errors import run_sanitized
 from anonlib.identifiers.direct import MOST_TEXTS
 from anonlib.source.resolved_source import Source
-from anonlib.spark.values import find_arrow_type, find_spark_schema
+from anonlib.spark.values import find_arrow_type, find_spark_schema, hash_row
 from anonlib.table.encoding import clear_nan
 from anonlib.table.schema import Column
 
@@ -329,8 +329,9 @@ class SourceCounter(ContentCounter):
         return len(sampled.unique()[0]) >= len(sketch.hashes)
 
     def count_alone(self, column: Column) -> tuple[int, int]:
-        unit = [self.source.columns[id] for id in self.source.schema.unit]
-        rows = self._hash_texts(column.id, person=F.xxhash64(*unit)).na.drop()
+        unit = self.source.schema.unit
+        texts = self._hash_texts(*dict.fromkeys([column.id, *unit])).na.drop(subset=[column.id])
+        rows = texts.select(column.id, hash_row(texts.select(*unit)).alias("person"))
         by_value = rows.groupBy(column.id).agg(
             F.count("*").alias("n"), F.min("person").alias("low"), F.max("person").alias("high")
         )
@@ -357,9 +358,9 @@ class SourceCounter(ContentCounter):
         rows = self._select(names).mapInArrow(count_all, "n array<bigint>").collect()
         return [sum(counts) for counts in zip(*[row.n for row in rows], strict=True)]
 
-    def _hash_texts(self, *ids: str, **others: SparkColumn) -> DataFrame:
-        """The hash of each row's texts, by id, with other columns of 64-bit integers."""
-        key, more = self.key, [*others]  # tasks can't get the columns themselves
+    def _hash_texts(self, *ids: str) -> DataFrame:
+        """The hash of each row's texts, by id."""
+        key = self.key
 
         def work(chunk: pa.Table) -> pa.RecordBatch:
             texts = read_texts(chunk, ids, key)
@@ -367,18 +368,14 @@ class SourceCounter(ContentCounter):
                 id: pa.array(column.code, mask=column.code == MISSING)
                 for id, column in texts.items()
             }
-            rest = {name: chunk.column(name).combine_chunks() for name in more}
-            return pa.record_batch({**hashes, **rest})
+            return pa.record_batch(hashes)
 
         def hash_all(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             for chunk in chunk_rows(batches):
                 yield run_sanitized("hashes of texts", partial(work, chunk))
 
-        types = ", ".join(f"{name} bigint" for name in (*ids, *more))
-        return self._select(ids, **others).mapInArrow(hash_all, types)
+        types = ", ".join(f"{id} bigint" for id in ids)
+        return self._select(ids).mapInArrow(hash_all, types)
 
-    def _select(self, ids: Iterable[str], **others: SparkColumn) -> DataFrame:
-        columns = [select_column(self.source, id).alias(id) for id in ids]
-        return self.source.raw.select(
-            *columns, *[column.alias(name) for name, column in others.items()]
-        )
+    def _select(self, ids: Iterable[str]) -> DataFrame:
+        return self.source.raw.select(*[select_column(self.source, id).alias(id) for id in ids])

@@ -15,6 +15,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 import anonlib
+from anonlib.content import gate
+from anonlib.content.text_columns import to_text_columns
 from anonlib.errors import InfeasibleError
 from anonlib.run import content
 from anonlib.run.column_values import Look, SourceCounter, find_values
@@ -223,6 +225,43 @@ def test_what_tells_whose_a_row_is(spark: SparkSession, tmp_path: Path, *, model
         InfeasibleError, match="tells whose a row is: of the 100 values that several rows have, 100"
     ):
         scan_of(spark, given, spark.createDataFrame(rows))
+
+
+def test_persons_are_told_apart_as_in_memory(spark: SparkSession, tmp_path: Path) -> None:
+    """Names that look alike are of one person, and a missing one is where it is: the size of a
+    table must not decide what is refused."""
+    rows = pa.table(
+        {
+            "id": ["ann", "ANN", "bob", "bob", None, "u", "u", None, None, "\uff43y", "cy", "CY "],
+            "age": pa.array([1.0, 1.0, 2.0, 2.5, 3.0, 3.0, None, None, 5.0, None, None, None]),
+            "dead": [True, True, True, True, None, None, True, True, None, None, None, None],
+            "x": ["a", "a", "b", "b", "c", "c", "d", "d", "e", "f", "f", "F"],
+            "town": [1] * 12,
+        }
+    )
+    names = ["id", "age", "dead"]
+    roles = dict.fromkeys(names, "identifier") | {"x": "sensitive"}
+    config = anonlib.parse(
+        {
+            "source": {"format": "dataframe"},
+            "attributes": {
+                **{name: {"role": role} for name, role in roles.items()},
+                "town": {"role": "quasi_identifier", "scale": "continuous"},
+            },
+            "unit": names,
+            "privacy": {"models": [{"type": "k_anonymity", "k": 2}]},
+            "release": {"path": str(tmp_path / "out")},
+        }
+    )
+    source = open_source(spark, config, spark.createDataFrame(rows).repartition(3))
+    schema = source.schema
+    counter = SourceCounter(source, find_values(source, Look((), {}, (), 1)), 1, pa.table({}))
+    by_id = rows.rename_columns([schema[name].id for name in rows.column_names])
+    columns = {id: by_id.column(id).combine_chunks() for id in by_id.column_names}
+    texts = to_text_columns(columns, gate._number_texts)
+    in_memory = gate._TextCounter(texts, by_id, schema.unit)
+    assert counter.count_alone(schema["x"]) == in_memory.count_alone(schema["x"]) == (5, 2)
+    source.close()
 
 
 def test_categories_of_several_tasks(spark: SparkSession, tmp_path: Path) -> None:
