@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, model_validator
 from pyspark.sql import SparkSession
 
 from anonlib.errors import InputError
@@ -14,12 +15,50 @@ from anonlib.run.history import History
 Manifest = Mapping[str, Any]
 
 
+class _Part(BaseModel):
+    model_config = ConfigDict(strict=True)
+
+
+class _Column(_Part):
+    name: str
+    role: str
+    form: str | None = None
+
+    @model_validator(mode="after")
+    def _require_form(self) -> "_Column":
+        if self.role == "quasi_identifier" and self.form is None:
+            raise ValueError("without a form")
+        return self
+
+
+class _Verdict(_Part):
+    model: str
+
+
+class _Form(_Part):
+    """What readers take from a manifest. Whatever else is in it, they find this as it is here."""
+
+    run_id: str
+    promise_sha256: str
+    software: dict[str, str]
+    persons: str
+    persons_kind: str = ""
+    persons_return: bool = False
+    columns: list[_Column]
+    verdicts: list[_Verdict]
+    rows_released: int = Field(0, ge=0, lt=10**18)
+    rows_added: int = Field(0, ge=0, lt=10**18)
+    rows_suppressed: str = Field(pattern="^<?[0-9]{1,18}$")
+    losses: dict[str, FiniteFloat | None]
+
+
 @dataclass(frozen=True)
 class Publication:
     """What is known of a version of a table.
 
     Attributes:
-        manifest: The manifest of the run that left it, as `read_manifest`.
+        manifest: The manifest of the run that left it; empty if no run published there, and None if
+            one did and its manifest is unknown or damaged.
         changed_after: The version that this run left, if others changed the table after it; None if
             they did not, or the log does not tell.
     """
@@ -40,24 +79,39 @@ class Publication:
 
 def read_manifest(spark: SparkSession, folder: str, version: int | None) -> Manifest | None:
     """The public manifest of a version of a table, the latest by default; empty if no run published
-    there, and None if one did and its manifest is unknown. Cost: a query of the table's history."""
-    return _parse(choose_manifest(History(spark, folder), version))
+    there, and None if one did and its manifest is unknown. Cost: a query of the table's history.
+
+    Raises InputError if it is damaged.
+    """
+    text = choose_manifest(History(spark, folder), version)
+    manifest = parse_manifest(text)
+    if manifest is None and text:
+        raise InputError(
+            f"table {folder}: its manifest is damaged; put back `_anonlib/manifest.json`, or "
+            "compare the table as a DataFrame, without a manifest"
+        )
+    return manifest
 
 
 def read_publication(spark: SparkSession, folder: str, version: int | None) -> Publication:
     """What is known of a version of a table, the latest by default. Cost: as `read_manifest`, and a
     pass over files that others wrote again."""
     history = History(spark, folder)
-    manifest = _parse(choose_manifest(history, version))
+    manifest = parse_manifest(choose_manifest(history, version))
     return Publication(manifest, _find_change(history, version) if manifest else None)
 
 
-def _parse(text: str) -> Manifest | None:
+def parse_manifest(text: str) -> Manifest | None:
+    """The manifest that a text is; empty for `{}`, and None if one part of it is not as a run
+    writes it: who changed one may have changed all."""
     try:
         found = json.loads(text)
-    except ValueError:
+        if found != {}:
+            _Form.model_validate(found)
+    except (ValueError, RecursionError):  # ValidationError is a ValueError: it quotes the text
         return None
-    return found if isinstance(found, dict) else None
+    manifest: Manifest = found
+    return manifest
 
 
 def _find_change(history: History, version: int | None) -> int | None:

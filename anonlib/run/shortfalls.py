@@ -29,8 +29,8 @@ def find_shortfalls(config: Config, manifest: Mapping[str, Any] | None) -> tuple
 
     Args:
         config: The config of the audit.
-        manifest: The public manifest of the table; empty if no run published it, and None if one
-            did and its manifest is unknown.
+        manifest: The public manifest of the table (`parse_manifest`); empty if no run published it,
+            and None if one did and its manifest is unknown or damaged.
 
     Returns:
         A text for each; none if the config asks as much.
@@ -39,17 +39,14 @@ def find_shortfalls(config: Config, manifest: Mapping[str, Any] | None) -> tuple
         text = (
             "what the release promised is unknown: neither the table's log nor what lies beside it "
         )
-        return (f"{text}has the manifest of the run that left it",)
+        return (f"{text}has an undamaged manifest of the run that left it",)
     if not manifest:
         return ()
-    try:
-        return (
-            *_find_columns(config, manifest["columns"]),
-            *_find_persons(config, read_persons_kind(manifest)),
-            *_find_models(config, [verdict["model"] for verdict in manifest["verdicts"]]),
-        )
-    except (KeyError, TypeError, AttributeError, ValueError):
-        return ("what the release promised is unknown: the manifest beside the table is damaged",)
+    return (
+        *_find_columns(config, manifest["columns"]),
+        *_find_persons(config, read_persons_kind(manifest)),
+        *_find_models(config, [verdict["model"] for verdict in manifest["verdicts"]]),
+    )
 
 
 def _find_columns(config: Config, columns: list[Mapping[str, Any]]) -> Iterator[str]:

@@ -1,19 +1,22 @@
 """The manifest of a published table: which run left a version, and what others changed after it."""
 
 import json
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
 
+from anonlib.errors import InputError
 from anonlib.run.manifest_reading import (
     Publication,
     choose_manifest,
+    parse_manifest,
     read_manifest,
     read_publication,
 )
 from anonlib.run.publish import APP
 from tests.unit import test_history
-from tests.unit.test_history import CHANGE, KEEP, ONE, TWO, session
+from tests.unit.test_history import CHANGE, FORM, KEEP, ONE, TWO, session
 from tests.unit.test_target import ROOT, Log, Snapshot, Store, target
 
 store, log, no_columns = test_history.store, test_history.log, test_history.no_columns
@@ -63,20 +66,60 @@ def test_the_manifest_of_a_table_that_forgets_its_runs(
     assert [choose_manifest(made, version) for version in (None, 0)] == [TWO, ""]
 
 
-@pytest.mark.parametrize("text", ["", "no JSON", "[]"])
-def test_a_manifest_that_is_unknown(
-    store: Store, log: Log, no_columns: None, monkeypatch: pytest.MonkeyPatch, text: str
+@pytest.mark.parametrize("text", ["", "no JSON", "[]", '{"run_id": "one"}'])
+def test_a_manifest_that_is_unknown_or_damaged(
+    store: Store, log: Log, no_columns: None, text: str
 ) -> None:
     """It is not taken for that of a table without runs, which promises nothing."""
     spark = session()
     log.snapshot = Snapshot(1, (f"{APP}one",))
     store.files[f"{ROOT}/_anonlib/manifest.json"] = text
-    assert read_manifest(spark, ROOT, None) is None
+    assert read_publication(spark, ROOT, None).manifest is None
+    with pytest.raises(InputError, match="is damaged; put back") if text else nullcontext():
+        assert read_manifest(spark, ROOT, None) is None
     store.files[f"{ROOT}/_anonlib/manifest.json"] = ONE
-    assert read_manifest(spark, ROOT, None) == {"run_id": "one"}
+    assert read_manifest(spark, ROOT, None) == FORM
     store.files.clear()
     log.snapshot = Snapshot(2)
     assert read_manifest(spark, ROOT, None) == {}
+
+
+#: Parts that a manifest must have.
+REQUIRED = {*FORM} - {"persons_kind", "persons_return", "rows_released", "rows_added"}
+#: What no part of it is, nor a part of one.
+WRONG = (None, 5.5, -1, [], [None], [{}], {"x": {}}, {"x": []}, float("nan"), 10**400)
+
+
+@pytest.mark.parametrize("part", FORM)
+def test_a_manifest_of_which_a_part_is_damaged(part: str) -> None:
+    """Readers rely on its form: an audit asks for what was promised, and `verify` reads it."""
+    less = {name: value for name, value in FORM.items() if name != part}
+    assert parse_manifest(json.dumps(less)) == (None if part in REQUIRED else less)
+    allowed = {"columns": ([],), "verdicts": ([],)}.get(part, ())
+    for wrong in (each for each in WRONG if each not in allowed):
+        assert parse_manifest(json.dumps({**FORM, part: wrong})) is None, wrong
+
+
+@pytest.mark.parametrize(
+    ("part", "wrong"),
+    [
+        ("columns", {"role": "sensitive"}),
+        ("columns", {"name": "sex", "role": None}),
+        ("columns", {"name": "sex", "role": "quasi_identifier"}),
+        ("verdicts", {"model": None}),
+        ("verdicts", {"holds": True}),
+    ],
+)
+def test_a_manifest_of_which_an_entry_is_damaged(part: str, wrong: dict[str, Any]) -> None:
+    assert parse_manifest(json.dumps({**FORM, part: [*FORM[part], wrong]})) is None
+
+
+def test_a_manifest_of_strange_figures() -> None:
+    for value in (float("inf"), float("nan"), "0.25", 10**400, True):
+        assert parse_manifest(json.dumps({**FORM, "losses": {"ncp": value}})) is None
+    for text in ("", "few", "<", "-1", "9" * 19, "5\n"):
+        assert parse_manifest(json.dumps({**FORM, "rows_suppressed": text})) is None
+    assert parse_manifest("[" * 100_000) is None
 
 
 @pytest.mark.parametrize(
