@@ -7,7 +7,7 @@ doubt.
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from math import sqrt
 from typing import Any
 
@@ -41,9 +41,6 @@ N_NEIGHBOURS = 100
 #: The share that counts as nearly all: distinct values of a key among its present ones, equal rows
 #: of two columns that repeat each other, values that belong to one person each.
 NEARLY_ALL = 0.95
-#: The share of distinct values below which an identifier repeats: as texts are compared, a few that
-#: differ are one.
-HARDLY_REPEATS = 0.999
 #: An identifier this long inside another text is no coincidence. In letters and digits.
 MIN_PART = 6
 #: The same where half of the rows hold theirs.
@@ -87,15 +84,13 @@ class Repetition:
 
     Attributes:
         column: The identifier.
-        n_values: Its distinct values, an estimate if its sketch does not keep all.
+        n_values: Its distinct values, as persons are told apart.
         n_rows: The rows that have one.
-        is_exact: Whether its sketch keeps all values.
     """
 
     column: str
     n_values: int
     n_rows: int
-    is_exact: bool
 
 
 @dataclass(frozen=True)
@@ -171,6 +166,11 @@ class ContentCounter(ABC):
     @abstractmethod
     def count_distinct(self, column: Column) -> int:
         """The distinct values of a column."""
+
+    @abstractmethod
+    def count_identities(self, column: Column) -> int:
+        """The distinct values of an identifying column, as persons are told apart: case may count,
+        though people hardly see it."""
 
     @abstractmethod
     def count_pairs(self, column: Column, other: Column, share: float) -> tuple[int, int, int]:
@@ -268,24 +268,26 @@ def judge_columns(
         distinct,
         tuple(each for each in overlaps if each.n_values or each.n_rows),
         kinds,
-        () if schema.unit else tuple(_find_repetitions(persons, sketches)),
+        () if schema.unit else tuple(_find_repetitions(persons, sketches, counter)),
     )
     return content, problems
 
 
 def _find_repetitions(
-    persons: list[Column], sketches: Mapping[str, Sketch]
+    persons: list[Column], sketches: Mapping[str, Sketch], counter: ContentCounter
 ) -> Iterator[Repetition]:
-    """Identifiers of persons who seem to have several rows. An estimate has to leave no doubt."""
+    """Identifiers of persons who have several rows. Only those are counted whose sketches leave no
+    doubt that people see a value in several rows."""
     for c in persons:
-        own, is_exact = sketches[c.id], sketches[c.id].share >= 1.0
-        n_kept = len(own.hashes)
-        most = (n_kept + (0.0 if is_exact else 6 * sqrt(n_kept))) / own.share
-        if most >= HARDLY_REPEATS * own.n_present:
+        own, n_kept = sketches[c.id], len(sketches[c.id].hashes)
+        n_rows = own.n_present
+        most = n_kept if own.share >= 1.0 else (n_kept + 6 * sqrt(n_kept)) / own.share
+        profile = ColumnProfile(c.name, c.source_type, n_rows, n_rows)
+        if most >= n_rows or not profile.may_stand_for_persons:  # not even if all values differ
             continue
-        n_values = round(own.n_values)
-        if ColumnProfile(c.name, c.source_type, own.n_present, n_values).may_stand_for_persons:
-            yield Repetition(c.name, n_values, own.n_present, is_exact)
+        n_values = counter.count_identities(c)
+        if n_values < n_rows and replace(profile, n_distinct=n_values).may_stand_for_persons:
+            yield Repetition(c.name, n_values, n_rows)
 
 
 def compare_sketches(

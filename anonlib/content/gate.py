@@ -89,6 +89,9 @@ class _TextCounter(ContentCounter):
         code = self.columns[column.id].code
         return _count_distinct(code[code != MISSING])
 
+    def count_identities(self, column: Column) -> int:
+        return int((self.columns[column.id].number != MISSING).sum())
+
     def count_pairs(self, column: Column, other: Column, share: float) -> tuple[int, int, int]:
         """All values are in the sketch."""
         a, b = (self.columns[c.id].code for c in (column, other))

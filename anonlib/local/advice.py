@@ -98,14 +98,13 @@ def note_repetitions(repetitions: Iterable[Repetition], k: int) -> Iterator[str]
     """Notes on identifiers of persons that repeat although each row counts as another person.
     Numbers below k are not told."""
     for each in repetitions:
-        about = "" if each.is_exact else "about "
         n_values, n_rows = (
             f"fewer than {k}" if is_few(n, k) else f"{n:,}" for n in (each.n_values, each.n_rows)
         )
         yield (
             f"column {each.column}: each row counts as another person, but values repeat: "
-            f"{about}{n_values} values in {n_rows} rows; if they stand for persons, "
-            "name the column in `unit`: else classes of k rows may be of fewer persons"
+            f"{n_values} values in {n_rows} rows; if they stand for persons, name the column in "
+            "`unit`: else classes of k rows may be of fewer persons"
         )
 
 

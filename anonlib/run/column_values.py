@@ -292,6 +292,11 @@ class SourceCounter(ContentCounter):
     def count_distinct(self, column: Column) -> int:
         return self._hash_texts(column.id).na.drop().distinct().count()
 
+    def count_identities(self, column: Column) -> int:
+        id = column.id
+        identities = self.source.raw.select(self.source.columns[id].alias(id))
+        return identities.na.drop().distinct().count()
+
     def count_pairs(self, column: Column, other: Column, share: float) -> tuple[int, int, int]:
         c, q = column.id, other.id
         both = self._hash_texts(c, q).na.drop().where(F.col(c) <= F.lit(bound_hashes(share)))

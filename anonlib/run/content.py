@@ -77,7 +77,8 @@ def judge_content(
 
     Cost: one pass over the source for all columns with about as many values as an identifier,
     together. One more for each column that looks like a key, or as if its values belong to one
-    person each, and for each pair of columns that may repeat each other.
+    person each, for each identifier that repeats, and for each pair of columns that may repeat each
+    other.
 
     Args:
         source: The source.

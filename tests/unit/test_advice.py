@@ -1,6 +1,7 @@
 """Notes on tables in hand: what `anonlib init` would ask of their columns."""
 
 from datetime import date
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -99,7 +100,7 @@ def test_an_identifier_of_persons_that_repeats_is_told(name: str) -> None:
     again = anonlib.anonymize(table, release.config)
     assert told in again.notes
     assert again.record["content"]["repetitions"] == [
-        {"column": name, "n_values": 60, "n_rows": 600, "is_exact": True}
+        {"column": name, "n_values": 60, "n_rows": 600}
     ]
     checked = anonlib.anonymize(table, **columns, k=5, one_row_per_person="visit")
     assert told in checked.notes
@@ -108,6 +109,23 @@ def test_an_identifier_of_persons_that_repeats_is_told(name: str) -> None:
     unique = table.assign(**{name: table["visit"]})
     found = anonlib.anonymize(unique, **columns, k=5, one_row_per_person=True)
     assert not any("repeats" in note for note in found.notes)
+
+
+@pytest.mark.parametrize("persons", [True, "member_id"])
+def test_identifiers_that_differ_in_case_do_not_repeat(persons: bool | str) -> None:
+    """They are of two persons, as the run itself has checked; unless the config folds case."""
+    ids = [a + b + c for a in "abcdeABCDE" for b in "abcdeABCDE" for c in "012345"]
+    random = np.random.default_rng(1)
+    table = pd.DataFrame({"member_id": ids, "age": random.integers(18, 90, len(ids))})
+    columns: dict[str, Any] = {"identifiers": ["member_id"], "quasi_identifiers": ["age"], "k": 5}
+    release = anonlib.anonymize(table, **columns, one_row_per_person=persons)
+    assert not any("repeat" in note for note in release.notes)
+    assert release.record["content"]["repetitions"] == []
+    if persons is True:
+        folded = anonlib.anonymize(
+            table, **columns, one_row_per_person=True, person={"fold_case": True}
+        )
+        assert any("values repeat: 150 values in 600 rows" in note for note in folded.notes)
 
 
 @pytest.mark.parametrize("kind", ["text", "numbers", "mails", "unsigned"])
