@@ -45,8 +45,6 @@ from anonlib.text import DECIMAL_TEXT, MISSING_TOKENS, TEXT_TYPES, TWO_LETTERS
 MOST_VALUES = 4 * MOST_TEXTS
 #: The least whole number that is kept: of fewer digits, none is a code or reaches a person.
 LEAST_LONG = 10 ** (LEAST_CODE - 1)
-#: How many 64-bit hashes there are.
-N_HASHES = 2.0**64
 #: What texts are tried as, written as computers write them; the narrowest first.
 _PLAIN = {"int": TEXT_TYPES["bigint"], **TEXT_TYPES}
 _SHAPES = {**_PLAIN, **{name: shape for name, (_, shape) in LAYOUTS.items()}}
@@ -63,7 +61,7 @@ class ColumnFacts:
     Attributes:
         n_rows: All rows, also those without a value.
         n_present: Present values that can't stand for a missing one.
-        n_distinct: Distinct ones; of several parts with more than MOST_VALUES, an estimate.
+        n_distinct: Distinct ones; of several parts MOST_VALUES if there are as many or more.
         least: By hash, ascending: the distinct values of the least hashes, at most MOST_VALUES: the
             texts, and whole numbers from LEAST_LONG as texts; of others, the hashes alone.
         sizes: The codes of these values, ascending (`anonlib/guesses/token_codes.py`).
@@ -85,11 +83,6 @@ class ColumnFacts:
     def merge(self, other: "ColumnFacts") -> "ColumnFacts":
         """Those of both parts together."""
         least = dict(sorted({**self.least, **other.least}.items())[:MOST_VALUES])
-        n_distinct = len(least)
-        if n_distinct == MOST_VALUES:
-            # So many hashes, spread evenly, are below the largest of them.
-            share = (max(least) + N_HASHES / 2) / N_HASHES
-            n_distinct = max(n_distinct, round((MOST_VALUES - 1) / share))
         tokens = dict(self.tokens)
         for key, (code, n) in other.tokens.items():
             tokens[key] = (code, n + tokens.get(key, (code, 0))[1])
@@ -97,7 +90,7 @@ class ColumnFacts:
         return ColumnFacts(
             self.n_rows + other.n_rows,
             self.n_present + other.n_present,
-            n_distinct,
+            len(least),
             least,
             tuple(sorted({*self.sizes, *other.sizes})),
             tokens,

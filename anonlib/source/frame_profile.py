@@ -17,6 +17,7 @@ from anonlib.arrays import Ints
 from anonlib.errors import run_sanitized
 from anonlib.guesses.guess import ColumnProfile
 from anonlib.local.column_facts import (
+    MOST_VALUES,
     NO_FACTS,
     ColumnFacts,
     find_facts,
@@ -32,8 +33,8 @@ from anonlib.table.plain_types import to_plain_type
 #: What a task tells of a column, by its place: the task, the column's facts and, where they are
 #: asked for, the hashes of its rows.
 _FACTS = "place int, task int, facts string, hashes binary"
-#: What is made of them.
-_PROFILES = "place int, profile string, hashes binary"
+#: What is made of them, and two of the facts.
+_PROFILES = "place int, profile string, hashes binary, n_rows bigint, n_distinct bigint"
 
 
 def take_no_rows(frame: DataFrame, names: Sequence[str]) -> pa.Table:
@@ -44,10 +45,10 @@ def take_no_rows(frame: DataFrame, names: Sequence[str]) -> pa.Table:
 @return_session
 def profile_frame(frame: DataFrame, names: Sequence[str]) -> Mapping[str, ColumnProfile]:
     """By name: the profiles of columns, by all rows: guesses depend neither on the order of the
-    rows nor on partitions.
+    rows nor on partitions, and are those of the same table in memory.
 
     Cost: one pass through Python, and a shuffle of some thousand distinct values of each column and
-    task.
+    task. Where a column has more, one more pass, and a shuffle of their hashes.
 
     Raises InputError if the session writes what is shuffled to disks in clear.
     """
@@ -58,14 +59,14 @@ def profile_frame(frame: DataFrame, names: Sequence[str]) -> Mapping[str, Column
 def profile_sample(
     frame: DataFrame, names: Sequence[str]
 ) -> tuple[dict[str, ColumnProfile], dict[str, Ints]]:
-    """By name: the profiles of columns, with exact numbers of distinct values; and int64[n]: the
-    hash of each row's value, 0 where it is missing.
+    """By name: the profiles of columns; and int64[n]: the hash of each row's value, 0 where it is
+    missing.
 
     Args:
         frame: The sample, in a session of this package.
         names: The columns.
 
-    Cost: that of `profile_frame`, and 8 bytes for each value.
+    Cost: one pass, as for `profile_frame`, and 8 bytes for each value.
     """
     return _profile(frame, names, with_hashes=True)
 
@@ -81,13 +82,31 @@ def _profile(
     facts = of_tasks.mapInArrow(partial(_tell_facts, with_hashes=with_hashes), _FACTS)
     by_place = facts.repartition("place")
     profiles = by_place.mapInArrow(partial(_tell_profiles, types=types), _PROFILES)
-    made = {place: (text, data) for place, text, data in profiles.collect()}
+    made = {place: rest for place, *rest in profiles.collect()}
+    many = [place for place, (_, _, _, n) in made.items() if n == MOST_VALUES and not with_hashes]
+    counts = _count_values(of_tasks, many)
     found, hashes = {}, {}
     for place, (name, type) in enumerate(zip(names, types, strict=True)):
-        text, data = made.get(place, (make_profile("", type, NO_FACTS).to_json(), b""))
-        found[name] = replace(ColumnProfile.from_json(text), name=name)
+        nothing = make_profile("", type, NO_FACTS).to_json(), b"", 0, 0
+        text, data, n_rows, n_known = made.get(place, nothing)
+        column = replace(ColumnProfile.from_json(text), name=name)
+        if place in counts:
+            n_distinct = column.n_distinct - n_known + counts[place]
+            is_unique = n_rows == column.n_present == n_distinct
+            column = replace(column, n_distinct=n_distinct, unique=is_unique)
+        found[name] = column
         hashes[name] = np.frombuffer(data, np.int64)
     return found, hashes
+
+
+def _count_values(frame: DataFrame, places: Sequence[int]) -> dict[int, int]:
+    """By place of a column: its distinct values, as `ColumnFacts` counts them. frame: The columns,
+    named by their places."""
+    if not places:
+        return {}
+    columns = frame.select(*[f"c{place}" for place in places])
+    hashes = columns.mapInArrow(_tell_values, "place int, hash bigint").distinct()
+    return {places[i]: n for i, n in hashes.groupBy("place").count().collect()}
 
 
 def _select(frame: DataFrame, name: str) -> SparkColumn:
@@ -104,6 +123,12 @@ def _tell_facts(
     """The facts of each column, by its place, for the rows of one task."""
     add_up = partial(_add_up, batches, with_hashes=with_hashes)
     yield run_sanitized("the profile of columns", add_up)
+
+
+def _tell_values(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The hashes of the distinct values of each column, by its place."""
+    for batch in batches:
+        yield run_sanitized("the profile of columns", partial(_list_values, batch))
 
 
 def _tell_profiles(
@@ -135,6 +160,15 @@ def _add_up(batches: Iterator[pa.RecordBatch], *, with_hashes: bool) -> pa.Recor
     )
 
 
+def _list_values(batch: pa.RecordBatch) -> pa.RecordBatch:
+    table, hashes = pa.Table.from_batches([batch]), []
+    for name in table.column_names:
+        facts, of_rows = look_at_rows(to_plain_type(name, table[name]))
+        hashes.append(np.setdiff1d(of_rows, [0, *facts.tokens]))
+    places = np.repeat(np.arange(len(hashes), dtype=np.int32), [*map(len, hashes)])
+    return pa.record_batch({"place": places, "hash": np.concatenate(hashes)})
+
+
 def _make_profiles(
     batches: Iterator[pa.RecordBatch], types: Sequence[pa.DataType]
 ) -> pa.RecordBatch:
@@ -144,7 +178,7 @@ def _make_profiles(
         for place, task, text, data in zip(*(c.to_pylist() for c in batch.columns), strict=True):
             facts[place] = facts.get(place, NO_FACTS).merge(ColumnFacts.from_json(text))
             hashes.setdefault(place, {})[task] = data
-    profiles, kept = [], []
+    profiles, kept, sizes = [], [], []
     for place, found in facts.items():
         of_rows = np.frombuffer(
             b"".join(data for _, data in sorted(hashes[place].items())), np.int64
@@ -156,10 +190,13 @@ def _make_profiles(
             of_rows = np.where(is_missing, 0, of_rows)
         profiles.append(make_profile("", types[place], found).to_json())
         kept.append(of_rows.tobytes())
+        sizes.append((found.n_rows, found.n_distinct))
     return pa.record_batch(
         {
             "place": pa.array([*facts], pa.int32()),
             "profile": pa.array(profiles, pa.string()),
             "hashes": pa.array(kept, pa.binary()),
+            "n_rows": pa.array([n for n, _ in sizes], pa.int64()),
+            "n_distinct": pa.array([n for _, n in sizes], pa.int64()),
         }
     )

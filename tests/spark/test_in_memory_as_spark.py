@@ -1,5 +1,6 @@
 """A release in memory has the rows that a release in Spark has."""
 
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -14,6 +15,7 @@ from pyspark.sql import SparkSession
 
 import anonlib
 from anonlib.errors import ConfigError, InfeasibleError, InputError
+from anonlib.local.column_facts import MOST_VALUES, find_facts, make_profile
 from anonlib.local.engine import make_release
 from anonlib.local.rows import list_needed, read_rows
 from anonlib.progress import Progress
@@ -367,6 +369,33 @@ def test_guesses_are_of_all_rows(spark: SparkSession, tmp_path: Path) -> None:
     with pytest.raises(InfeasibleError, match="column note: shows who a person is"):
         anonlib.anonymize(frame, **given, sensitive=["illness", "note"], path=f"{path}2")
     assert not Path(f"{path}2").exists()
+
+
+@pytest.mark.spark
+def test_many_values_are_counted_as_in_memory(spark: SparkSession) -> None:
+    """Each of them: of a column of which every row has its own, nothing says that it repeats."""
+    n = MOST_VALUES + 2_000
+    numbers = np.random.default_rng(4).permutation(10**6)[:n]
+    table = pa.table(
+        {
+            "ref": numbers,
+            "phone": [f"+49 151 {1_000_000 + i}" for i in range(n)],
+            "nearly": ["x", "x", *[f"x{i}" for i in range(n - 2)]],
+            "wage": [*[-0.0, 0.0, math.nan, -999.0, None], *[i / 2 for i in range(n - 5)]],
+            "text": [*["?", "NA", "none", ""], *[f"u{i}" for i in range(n - 4)]],
+            "as many": [f"w{i % MOST_VALUES}" for i in range(n)],
+            "few": numbers % 7,
+        }
+    )
+    here = {
+        name: make_profile(name, values.type, find_facts(values))
+        for name in table.column_names
+        for values in [table[name].combine_chunks()]
+    }
+    assert [name for name, column in here.items() if column.unique] == ["ref", "phone"]
+    frame = spark.createDataFrame(table)
+    for parts in (1, 3):
+        assert profile_frame(frame.repartition(parts), [*here]) == here
 
 
 MEASURES: list[dict[str, Any]] = [
