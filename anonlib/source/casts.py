@@ -23,11 +23,13 @@ _DAY = "[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}"
 _CLOCK = r"[T ][0-9]{1,2}:[0-9]{1,2}(:[0-9]{1,2}(\.[0-9]+)?)?"
 _ZONE = "( ?(Z|[+-][0-9:]+|[A-Za-z][A-Za-z0-9/_+:-]*))?"
 #: By type: what a text must look like to be read so. For Spark `1d` is a number, `14:30` a time of
-#: today, and `2024` a day.
+#: today, and `2024` a day. It drops the zone of a text where a type has none: there, midnight is
+#: another day elsewhere.
 _SHAPES = {
     **dict.fromkeys(("double", "float"), _NUMBER),
-    **dict.fromkeys(("timestamp", "timestamp_ntz"), f"{_DAY}({_CLOCK}{_ZONE})?"),
-    "date": rf"{_DAY}([T ]00:00(:00(\.0+)?)?{_ZONE})?",
+    "timestamp": f"{_DAY}({_CLOCK}{_ZONE})?",
+    "timestamp_ntz": f"{_DAY}({_CLOCK})?",
+    "date": rf"{_DAY}([T ]00:00(:00(\.0+)?)?Z?)?",
 }
 _DECIMAL = re.compile(r"decimal\([0-9]+, ?([0-9]+)\)")
 
