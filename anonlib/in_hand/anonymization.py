@@ -256,7 +256,7 @@ def _release_in_spark(data: Any, config: GivenConfig | None, arguments: Argument
     table = data.sparkSession.read.format("delta").load(chosen.release.path)
     record = open_record(result.record)
     risk = _value_risk(result.audit, chosen.unit)
-    notes = (*notes, *result.notes)
+    notes = (*notes, *note_persons(chosen, result.n_nobody), *result.notes)
     found = result.evaluation
     return Release(table, result.audit, result.losses, risk, notes, chosen, record, found)
 
@@ -376,13 +376,18 @@ def _keeps_type(column: Column) -> bool:
 
 def _note(rows: "Rows", config: Config) -> Iterator[str]:
     """What only a release in memory says: there is no check before it, and no run."""
-    if config.one_row_per_person is True:
-        yield "each row counts as another person: declared, not checked"
-    if n_nobody := rows.n_nobody:
-        count = f"fewer than {config.k}" if is_few(n_nobody, config.k) else f"{n_nobody:,}"
-        yield f"{count} rows have no person: no model counts them"
+    yield from note_persons(config, rows.n_nobody)
     yield from note_seed(config.seed)
     yield from note_unused_in_memory(config)
+
+
+def note_persons(config: Config, n_nobody: int) -> Iterator[str]:
+    """What rows count for that were not checked. n_nobody: Rows without a person."""
+    if config.one_row_per_person is True:
+        yield "each row counts as another person: declared, not checked"
+    if n_nobody:
+        count = f"fewer than {config.k}" if is_few(n_nobody, config.k) else f"{n_nobody:,}"
+        yield f"{count} rows have no person: no model counts them"
 
 
 def _value_risk(

@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 def require_harmless(rows: "Rows", config: Config) -> "Content":
     """What the content gate found in the rows.
 
-    Raises InfeasibleError for all that the values rule out, ConfigError for rules of the policy
-    that released texts do not keep.
+    Raises InfeasibleError for all that the values rule out, ConfigError for values that can't be
+    used, for rows that the config does not fit, and for rules of the policy that released texts do
+    not keep.
     """
     from anonlib.content.gate import find_disclosing_columns
     from anonlib.local.problems import find_problems

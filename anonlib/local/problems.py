@@ -24,7 +24,7 @@ from anonlib.decisions.refusals import (
     refuse_no_rows,
     refuse_rare,
 )
-from anonlib.errors import Problem
+from anonlib.errors import ConfigError, Problem
 from anonlib.partition.repair import Joint
 from anonlib.table.encoding import (
     Values,
@@ -48,19 +48,23 @@ def find_problems(table: pa.Table, schema: Schema, config: Config) -> list[Probl
             identifiers and of the unit are identities (`identify_person`).
         schema: The columns.
         config: The config.
+
+    Raises ConfigError for values that can't be used, and for rows that the config does not fit.
     """
     if table.num_rows == 0:
-        return [refuse_no_rows()]
+        raise ConfigError([refuse_no_rows()])
     unfit = [
         *find_thin(config.partition, table.num_rows),
         *find_void_gates(config, table.num_rows),
         *_infinite_problems(table, schema),
     ]
     if unfit:
-        return unfit
+        raise ConfigError(unfit)
     person = code_persons([table.column(id).combine_chunks() for id in schema.unit])
     values, problems = list_values(table, schema, config, person)
-    return problems or judge_rows(table, schema, config, values, person)
+    if problems:
+        raise ConfigError(problems)
+    return judge_rows(table, schema, config, values, person)
 
 
 def judge_rows(

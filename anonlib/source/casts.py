@@ -8,7 +8,7 @@ from typing import NamedTuple
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import StringType
+from pyspark.sql.types import NullType, StringType
 
 from anonlib.auditing.canonical import BLANKS
 from anonlib.config.model import Attribute, Config
@@ -57,7 +57,8 @@ def declare_cast(attribute: Attribute) -> Cast | None:
 
 
 def find_casts(config: Config, names: Sequence[str], raw: DataFrame) -> dict[str, Cast]:
-    """By id: what columns are read as, as declared, or inferred from the text of CSV.
+    """By id: what columns are read as, as declared, or inferred from the text of CSV. One without a
+    value or a type is text, as in memory: any type would do.
 
     Args:
         config: The config.
@@ -79,8 +80,12 @@ def find_casts(config: Config, names: Sequence[str], raw: DataFrame) -> dict[str
     ]
     if problems:
         raise ConfigError(problems)
-    inferred = list_inferred(config, names, raw)
-    return {**declared, **infer_casts(raw, inferred, config.privacy.missing_tokens)}
+    void = [id for id in raw.columns if isinstance(raw.schema[id].dataType, NullType)]
+    return {
+        **dict.fromkeys(void, Cast("string", was_seen=True)),
+        **declared,
+        **infer_casts(raw, list_inferred(config, names, raw), config.privacy.missing_tokens),
+    }
 
 
 def _refuse(raw: DataFrame, id: str, cast: Cast) -> str | None:

@@ -340,6 +340,36 @@ def test_a_dataframe_of_spark(
 
 
 @pytest.mark.spark
+@pytest.mark.parametrize("persons", [{"one_row_per_person": True}, {"unit": ["person"]}])
+def test_notes_of_a_dataframe(spark: SparkSession, tmp_path: Path, persons: dict[str, Any]) -> None:
+    """They are those in memory: what is declared, rows of nobody; a column of nothing but null."""
+    table = people(120).select(["age", "size", "person"]).append_column("x", pa.nulls(120))
+    person = pc.if_else(pa.array(np.arange(120) < 20), None, table["person"])
+    table = table.set_column(2, "person", person)
+    given: dict[str, Any] = {"quasi_identifiers": ["age", "x"], "sensitive": ["size"], "k": 3}
+    given |= {"seed": 5, **persons}
+    here = anonlib.anonymize(table, **given)
+    frame = spark.createDataFrame(table)
+    assert frame.schema["x"].dataType.simpleString() == "void"
+    found = anonlib.anonymize(frame, **given, path=str(tmp_path / "t"))
+    assert sorted(found.notes) == sorted(here.notes)
+    told = ["20 rows have no person", "each row counts as another person"]
+    assert [
+        note[: len(text)] for note in found.notes for text in told if note.startswith(text)
+    ] == [told["one_row_per_person" in persons]]
+    assert rows_of(found.table.toArrow()) == rows_of(here.table)
+
+
+@pytest.mark.spark
+def test_infinite_values_of_a_dataframe(spark: SparkSession, tmp_path: Path) -> None:
+    table = pa.table({"age": [math.inf, *map(float, range(59))]})
+    given: dict[str, Any] = {"quasi_identifiers": ["age"], "one_row_per_person": True, "k": 3}
+    for data, more in ((table, {}), (spark.createDataFrame(table), {"path": f"{tmp_path}/t"})):
+        with pytest.raises(ConfigError, match=r"^column age: 1 infinite values; make them missing"):
+            anonlib.anonymize(data, **given, **more)
+
+
+@pytest.mark.spark
 def test_guesses_are_of_all_rows(spark: SparkSession, tmp_path: Path) -> None:
     """Of a DataFrame, too: not of the rows that come first."""
     n = 12_000

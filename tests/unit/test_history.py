@@ -10,21 +10,9 @@ from typing import Any, cast
 import pytest
 
 from anonlib.errors import BusyError, InputError
-<<<<<<< HEAD:tests/unit/test_history.py
 from anonlib.run import history
 from anonlib.run.history import RETENTION, Commit, mark_purge
 from anonlib.run.log_actions import find_restored, read_actions
-=======
-from anonlib.run.history import RETENTION, Commit, mark_purge
-from anonlib.run.log_actions import find_restored, read_actions
-from anonlib.run.manifest_reading import (
-    Publication,
-    choose_manifest,
-    parse_manifest,
-    read_manifest,
-    read_publication,
-)
->>>>>>> 320dcbe1 (The form of a manifest is checked once, where it is read: verify ends with a sentence on a damaged one, and an audit takes it for unknown):tests/unit/test_versions.py
 from anonlib.run.publish import APP, Target
 from anonlib.spark.delta_files import find_damage
 from tests.stores import Disk
@@ -278,109 +266,6 @@ def test_the_commits_of_a_purge(
         made.require_unchanged()
 
 
-<<<<<<< HEAD:tests/unit/test_history.py
-=======
-def test_the_manifest_of_an_earlier_version(store: Store, log: Log, no_columns: None) -> None:
-    """That of the run that left the version, as far as the log tells."""
-    store.files[f"{ROOT}/_anonlib/manifest.json"] = "newest"
-    runs = f"{APP}one", f"{APP}two"
-    rows = (5, TWO, "Append"), (2, ONE, None)
-    made = target(log, Snapshot(7, runs), session(*rows))
-    assert [choose_manifest(made, version) for version in (7, 5, 4, 2)] == [TWO, TWO, ONE, ONE]
-    assert choose_manifest(made, 1) == "{}"
-    # The log does not describe a third run, which may have left it.
-    assert choose_manifest(target(log, Snapshot(7, (*runs, f"{APP}x")), session(*rows)), 1) == ""
-    assert choose_manifest(target(log, Snapshot(7, runs), session()), 1) == "newest"
-    restored = target(log, Snapshot(7, runs), session((6, None, "to 2"), *rows))
-    assert [choose_manifest(restored, version) for version in (7, 6, 5, 4)] == [ONE, ONE, TWO, ONE]
-
-
-def test_the_manifest_of_the_latest_version(store: Store, log: Log, no_columns: None) -> None:
-    """As the log has it: beside the table lies that of a run which a RESTORE took back, until the
-    next run."""
-    place = f"{ROOT}/_anonlib/manifest.json"
-    store.files[place] = TWO
-    runs = f"{APP}one", f"{APP}two"
-    rows = (1, TWO, "Append"), (0, ONE, "ErrorIfExists")
-    restored = target(log, Snapshot(2, runs), session((2, None, "to 0"), *rows))
-    assert choose_manifest(restored, None) == ONE
-    assert choose_manifest(target(log, Snapshot(1, runs), session(*rows)), None) == TWO
-    assert choose_manifest(target(log, Snapshot(1, runs), session()), None) == TWO
-    del store.files[place]
-    # Runs published, and which of them left the rows is unknown.
-    assert choose_manifest(target(log, Snapshot(1, runs), session()), None) == ""
-    lost = session((2, None, "to"), *rows)
-    assert [choose_manifest(target(log, Snapshot(2, runs), lost), v) for v in (None, 2)] == ["", ""]
-    assert choose_manifest(target(log, Snapshot(1), session()), None) == "{}"
-
-
-def test_the_manifest_of_a_table_that_forgets_its_runs(
-    store: Store, log: Log, no_columns: None
-) -> None:
-    rows = (1, TWO, "Append"), (0, ONE, "ErrorIfExists")
-    made = target(log, Snapshot(1, forgets=True), session(*rows))
-    assert [choose_manifest(made, version) for version in (None, 0)] == ["", ""]
-    store.files[f"{ROOT}/_anonlib/manifest.json"] = TWO
-    assert [choose_manifest(made, version) for version in (None, 0)] == [TWO, ""]
-
-
-@pytest.mark.parametrize("text", ["", "no JSON", "[]", '{"run_id": "one"}'])
-def test_a_manifest_that_is_unknown_or_damaged(
-    store: Store, log: Log, no_columns: None, text: str
-) -> None:
-    """It is not taken for that of a table without runs, which promises nothing."""
-    spark = session()
-    log.snapshot = Snapshot(1, (f"{APP}one",))
-    store.files[f"{ROOT}/_anonlib/manifest.json"] = text
-    assert read_publication(spark, ROOT, None).manifest is None
-    with pytest.raises(InputError, match="is damaged; put back") if text else nullcontext():
-        assert read_manifest(spark, ROOT, None) is None
-    store.files[f"{ROOT}/_anonlib/manifest.json"] = ONE
-    assert read_manifest(spark, ROOT, None) == FORM
-    store.files.clear()
-    log.snapshot = Snapshot(2)
-    assert read_manifest(spark, ROOT, None) == {}
-
-
-#: Parts that a manifest must have.
-REQUIRED = {*FORM} - {"persons_kind", "persons_return", "rows_released", "rows_added"}
-#: What no part of it is, nor a part of one.
-WRONG = (None, 5.5, -1, [], [None], [{}], {"x": {}}, {"x": []}, float("nan"), 10**400)
-
-
-@pytest.mark.parametrize("part", FORM)
-def test_a_manifest_of_which_a_part_is_damaged(part: str) -> None:
-    """Readers rely on its form: an audit asks for what was promised, and `verify` reads it."""
-    less = {name: value for name, value in FORM.items() if name != part}
-    assert parse_manifest(json.dumps(less)) == (None if part in REQUIRED else less)
-    allowed = {"columns": ([],), "verdicts": ([],)}.get(part, ())
-    for wrong in (each for each in WRONG if each not in allowed):
-        assert parse_manifest(json.dumps({**FORM, part: wrong})) is None, wrong
-
-
-@pytest.mark.parametrize(
-    ("part", "wrong"),
-    [
-        ("columns", {"role": "sensitive"}),
-        ("columns", {"name": "sex", "role": None}),
-        ("columns", {"name": "sex", "role": "quasi_identifier"}),
-        ("verdicts", {"model": None}),
-        ("verdicts", {"holds": True}),
-    ],
-)
-def test_a_manifest_of_which_an_entry_is_damaged(part: str, wrong: dict[str, Any]) -> None:
-    assert parse_manifest(json.dumps({**FORM, part: [*FORM[part], wrong]})) is None
-
-
-def test_a_manifest_of_strange_figures() -> None:
-    for value in (float("inf"), float("nan"), "0.25", 10**400, True):
-        assert parse_manifest(json.dumps({**FORM, "losses": {"ncp": value}})) is None
-    for text in ("", "few", "<", "-1", "9" * 19, "5\n"):
-        assert parse_manifest(json.dumps({**FORM, "rows_suppressed": text})) is None
-    assert parse_manifest("[" * 100_000) is None
-
-
->>>>>>> 320dcbe1 (The form of a manifest is checked once, where it is read: verify ends with a sentence on a damaged one, and an audit takes it for unknown):tests/unit/test_versions.py
 A, B, C = ({"path": name, "dataChange": True} for name in "abc")
 SAME = {"dataChange": False}
 ADD_A, ADD_B, DROP_A, DROP_B = {"add": A}, {"add": B}, {"remove": A}, {"remove": B}

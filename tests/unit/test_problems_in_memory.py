@@ -11,11 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import anonlib
 from anonlib.config.model import Config
 from anonlib.config.reading import parse
 from anonlib.config.resolve import resolve
 from anonlib.decisions import protected, refusals
-from anonlib.errors import Problem
+from anonlib.errors import ConfigError, Problem
 from anonlib.local import problems as in_memory
 from anonlib.local.problems import find_problems
 from anonlib.table.schema import Field
@@ -79,7 +80,10 @@ def found(data: pd.DataFrame | pa.Table, *models: dict[str, Any], **changes: Any
     config = config_of(*models, **changes)
     schema = resolve(config, [Field(f.name, str(f.type), f.type) for f in table.schema])
     by_id = table.rename_columns([f"c{i}" for i in range(table.num_columns)])
-    return find_problems(by_id, schema, config)
+    try:
+        return find_problems(by_id, schema, config)
+    except ConfigError as error:
+        return [*error.problems]
 
 
 def test_a_table_without_problems() -> None:
@@ -102,6 +106,9 @@ class TestValues:
         (problem,) = found(rows, {"type": "l_diversity", "l": 99, "attribute": "ill"})
         assert problem.where == "column age"
         assert problem.text.startswith("2 infinite values; make them missing")
+        columns: dict[str, Any] = {"quasi_identifiers": ["age"], "one_row_per_person": True}
+        with pytest.raises(ConfigError, match="2 infinite values"):  # as in Spark
+            anonlib.anonymize(rows, **columns, k=5)
 
     def test_missing_values_are_not_infinite(self) -> None:
         rows = frame()
