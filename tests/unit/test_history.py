@@ -96,6 +96,7 @@ def test_commits(store: Store, log: Log, no_columns: None) -> None:
     assert len(target(log, Snapshot(0, runs), spark).commits()) == 2
 
 
+KEEP, CHANGE = [{"commitInfo": {}}], [{"metaData": {}}]
 FORM: dict[str, Any] = {
     "run_id": "one",
     "promise_sha256": "5e",
@@ -221,6 +222,28 @@ def test_the_version_of_a_run_that_published(
     assert made.published_version("three") is None
 
 
+def test_the_version_of_a_run_that_the_log_forgot(store: Store, log: Log, no_columns: None) -> None:
+    made = target(log, Snapshot(2, (f"{APP}one", f"{APP}two")), session((2, TWO, "Append")))
+    assert made.published_version("one") == -1
+
+
+def test_versions_before_all_runs(store: Store, log: Log, no_columns: None) -> None:
+    """The version that a run made is not before it; where runs are not described, none is."""
+    runs, rows = (f"{APP}one", f"{APP}two"), [(5, TWO, "Append"), (2, ONE, "Append")]
+    made = target(log, Snapshot(5, runs), session(*rows))
+    assert [made.is_before_runs(version) for version in (1, 2, 3, 5)] == [True, *[False] * 3]
+    assert not target(log, Snapshot(5, runs), session(rows[0])).is_before_runs(1)
+
+
+def test_rows_that_were_kept_up_to_the_begin_of_the_run(store: Store, log: Log) -> None:
+    """What a version's own commit did is not asked, nor what comes after the begin."""
+    for version, actions in {2: CHANGE, 3: CHANGE, 4: KEEP, 5: CHANGE}.items():
+        lines = "\n".join(map(json.dumps, actions))
+        store.files[f"{ROOT}/_delta_log/{version:020}.json"] = lines
+    made = target(log, Snapshot(4))
+    assert [made.keeps_rows_since(version) for version in (2, 3, 4)] == [False, True, True]
+
+
 def purge_info(**changes: Any) -> dict[str, Any]:
     """What the first commit of a purge says of itself, with changes."""
     set_retention = {"properties": json.dumps({RETENTION: "interval 0 seconds"})}
@@ -307,9 +330,6 @@ def test_what_a_restore_to_a_time_gave_back(
     found = made.taken_back("one")
     assert (found is None) == (to >= 0)
     assert find_restored(cast(Any, store), ROOT, newest) == to
-
-
-KEEP, CHANGE = [{"commitInfo": {}}], [{"metaData": {}}]
 
 
 @pytest.mark.parametrize(

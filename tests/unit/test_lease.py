@@ -338,7 +338,9 @@ def test_the_dead_one_lives(dead: Any, now: Any, taken: bool) -> None:
 def test_nothing_is_held_when_a_run_fails_as_it_begins(
     far: Any, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
-    """What is left can't be removed, or there is no thread to be had."""
+    """What is left can't be removed, or there is no thread to be had. The list of what a dead run
+    left stays."""
+    far.write(f"{WORK}/{leases.FILES}", "{")
     run = of(far)
 
     def fail(*_: object, **__: object) -> None:
@@ -349,6 +351,7 @@ def test_nothing_is_held_when_a_run_fails_as_it_begins(
     with pytest.raises(StorageError, match="no answer"):
         run.take()
     assert content(far) == FREE
+    assert far.exists(f"{WORK}/{leases.FILES}")
     assert run._content["token"] not in leases._HELD
     assert not run._beat.is_alive()
 

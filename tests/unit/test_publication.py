@@ -103,6 +103,7 @@ class Committing(Held):
         (True, None, "write", False, "write|remove None"),
         (False, None, "add", False, "check|add|remove None"),
         (False, None, "digest", False, "check|add|remove add"),
+        (True, None, "digest", False, "write|remove None"),
         (False, None, "unchanged", False, "check|add|lease True|unchanged|remove add"),
         (False, None, "commit add", False, "check|add|lease True|unchanged|commit add|remove add"),
         (False, None, "doubt", False, "check|add|lease True|unchanged|commit add"),

@@ -132,6 +132,80 @@ def test_free(store: Store, log: Log, version: int, mode: str, files: list[str],
         made.check_free()
 
 
+@pytest.mark.parametrize(
+    ("files", "wrong"),
+    [
+        ([], ""),
+        (["_anonlib/manifest.json", "_anonlib/dictionary.md"], ""),
+        (["_anonlib"], "_anonlib must be a folder"),
+        (["_anonlib/manifest.json/x"], "manifest.json must be a file"),
+        (["_anonlib/dictionary.md/x"], "dictionary.md must be a file"),
+    ],
+)
+def test_the_place_of_the_manifest(store: Store, log: Log, files: list[str], wrong: str) -> None:
+    """A run is refused before its work if it could not write its manifest or its dictionary."""
+    store.files = {f"{ROOT}/{name}": "x" for name in ["part", *files]}
+    made = target(log, Snapshot(0), mode="append")
+    with pytest.raises(InputError, match=wrong) if wrong else nullcontext():
+        made.check_free()
+
+
+@pytest.mark.parametrize(
+    ("version", "mode", "replaces"),
+    [
+        (-1, "overwrite", False),
+        (0, "overwrite", True),
+        (3, "overwrite", True),
+        (0, "append", False),
+        (-1, "error", False),
+    ],
+)
+def test_the_files_that_an_overwrite_replaces(
+    store: Store, log: Log, version: int, mode: str, replaces: bool
+) -> None:
+    """All of the first version, too."""
+    made = target(log, Snapshot(version), mode=mode)
+    own: Any = SimpleNamespace(with_removals=lambda actions, of_all: (actions, of_all))
+    assert made._with_removals(own, "added") == ("added", replaces)
+
+
+AGE = StructType([StructField("age", LongType())])
+NEVER_NULL = StructType([StructField("age", LongType(), nullable=False)])
+OTHER = StructType([StructField("years", LongType())])
+
+
+@pytest.mark.parametrize(
+    ("version", "table", "by", "properties", "features", "files", "takes"),
+    [
+        (-1, OTHER, ["x"], {"p"}, {"f"}, NEVER_NULL, True),
+        (0, AGE, ["a"], set(), set(), AGE, True),
+        (3, AGE, ["a"], publish.PLAIN, publish.FEATURES, AGE, True),
+        (0, OTHER, ["a"], set(), set(), AGE, False),
+        (0, NEVER_NULL, ["a"], set(), set(), NEVER_NULL, False),
+        (0, AGE, [], set(), set(), AGE, False),
+        (0, AGE, ["a"], {"delta.enableChangeDataFeed"}, set(), AGE, False),
+        (0, AGE, ["a"], set(), {"columnMapping"}, AGE, False),
+    ],
+)
+def test_tables_that_take_files_as_they_are(
+    store: Store,
+    log: Log,
+    monkeypatch: pytest.MonkeyPatch,
+    version: int,
+    table: StructType,
+    by: list[str],
+    properties: set[str],
+    features: set[str],
+    files: StructType,
+    takes: bool,
+) -> None:
+    """A new one does, and one with the same columns and folders that asks for nothing else."""
+    there = SimpleNamespace(schema=table, properties=properties, features=features)
+    monkeypatch.setattr(publish, "read_metadata", lambda spark, snapshot: there)
+    monkeypatch.setattr(publish, "read_partitioning", lambda log: by)
+    assert target(log, Snapshot(version), partition_by=["a"])._takes(files) is takes
+
+
 def test_a_table_that_only_grows(store: Store, log: Log) -> None:
     """Delta would refuse to replace it, after all the work."""
     for mode, value, is_free in (
@@ -301,7 +375,7 @@ def test_commits_that_change_no_row(
 
     def digest_files(_: Any, root: str, version: int, names: Any) -> Any:
         read.append((root, version, names))
-        return "the same rows", names
+        return "the same rows", {"old"} if len(read) % 2 else {"new"}
 
     monkeypatch.setattr(history, "digest_files", digest_files)
     made = target(log, Snapshot(4))
@@ -333,6 +407,7 @@ BOTH = {"old", "new"}
         [(1, BOTH), OSError("gone")],
         [(0, set()), (0, set())],
         [(0, {"old"}), (0, set())],
+        [(0, set()), (0, {"new"})],
     ],
 )
 def test_commits_that_only_say_so(
