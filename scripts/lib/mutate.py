@@ -53,18 +53,19 @@ TESTS: dict[str, tuple[str, str]] = {
     ),
     "anonlib/run/publish.py": (
         "unit/test_target unit/test_publication unit/test_history",
-        "test_target_changes test_publish test_kill",
+        "test_target_changes test_publish test_overwrite test_append test_kill",
     ),
     "anonlib/run/history.py": (
-        "unit/test_history unit/test_manifest_reading unit/test_target unit/test_publication",
-        "test_target_changes test_publish test_kill",
+        """unit/test_target unit/test_history unit/test_manifest_reading unit/test_completion
+        unit/test_purge unit/test_published_audit""",
+        "test_target_changes test_publish test_overwrite test_append test_kill",
     ),
     "anonlib/spark/lease.py": (
-        "unit/test_lease unit/test_begun_tables unit/test_interrupted",
+        "unit/test_lease unit/test_begun_tables unit/test_interrupted unit/test_completion",
         "test_kill",
     ),
     "anonlib/spark/process.py": ("unit/test_processes unit/test_lease", "test_kill"),
-    "anonlib/run/ledger.py": ("unit/test_ledger", "test_persons test_append"),
+    "anonlib/run/ledger.py": ("unit/test_ledger unit/test_past", "test_persons test_append"),
     "anonlib/config/keys.py": ("unit/test_keys unit/test_config_databases", ""),
     "anonlib/privacy/*": (
         """unit/test_audit_rules unit/test_block unit/test_minimum_k unit/test_promise
@@ -82,7 +83,7 @@ TESTS: dict[str, tuple[str, str]] = {
         "",
     ),
     "anonlib/partition/settlement.py": (
-        "unit/test_settlement unit/test_controllers_in_memory",
+        "unit/test_settlement unit/test_controllers_in_memory unit/test_least_extents",
         "test_partition_steps",
     ),
     "anonlib/run/promise.py": (

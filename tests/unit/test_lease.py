@@ -88,6 +88,10 @@ def again(minutes: int) -> str:
     return f"its commit may still arrive; run again in {minutes} minutes"
 
 
+def dead_in(minutes: int) -> str:
+    return f"{WRITES}: without a sign of life it counts as dead in {minutes} minutes"
+
+
 @pytest.mark.parametrize(
     ("holder", "on_far", "on_disk"),
     [
@@ -95,7 +99,7 @@ def again(minutes: int) -> str:
         (FREE, DEAD, DEAD),
         ({}, DEAD, DEAD),
         (elsewhere(), WRITES, WRITES),
-        (elsewhere(beat=NOW - 119), WRITES, WRITES),
+        (elsewhere(beat=NOW - 119), dead_in(1), dead_in(1)),
         (elsewhere(beat=NOW - 120), DEAD, DEAD),
         (elsewhere(every=20, beat=NOW - 239), WRITES, WRITES),
         (elsewhere(every=20, beat=NOW - 240), DEAD, DEAD),
@@ -105,7 +109,7 @@ def again(minutes: int) -> str:
         # A clock that runs ahead, a little and too far.
         (elsewhere(beat=NOW + 120), WRITES, WRITES),
         (elsewhere(beat=NOW + 121), DEAD, DEAD),
-        (elsewhere(beat=NOW + 121, **MID), WRITES, WRITES),
+        (elsewhere(beat=NOW + 121, **MID), dead_in(63), dead_in(63)),
         # Amid a commit: for an hour, whatever the store.
         (elsewhere(beat=NOW - 120, **MID), WRITES, WRITES),
         (elsewhere(beat=NOW - 121, **MID), again(58), again(58)),

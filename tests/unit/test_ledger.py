@@ -409,14 +409,24 @@ def test_a_run_that_released_nobody(
     assert made.returning(source, ["one"]) == (0, False)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(("nobody", "is_whole"), [(0, True), (1, False)])
+@pytest.mark.parametrize(
+    ("nobody", "is_whole", "state", "verdicts"),
+    [(0, True, "none", ("k",)), (1, False, "checked", ("k", CHECK))],
+)
 def test_a_written_entry(
-    store: Far, no_columns: None, monkeypatch: pytest.MonkeyPatch, nobody: int, is_whole: bool
+    store: Far,
+    no_columns: None,
+    monkeypatch: pytest.MonkeyPatch,
+    nobody: int,
+    is_whole: bool,
+    state: str,
+    verdicts: tuple[str, ...],
 ) -> None:
-    """It replaces what the run left before, and counts only when its tokens are all there."""
+    """It replaces what the run left before, and counts only when its tokens are all there. Columns
+    that were checked are among the verdicts."""
     put(store, replace(ONE, digest=NOW))
     store.files[f"{Far.root}/run-one/tokens/old"] = "x"
-    made, tokens = ledger(), Tokens(0, n=4, nobody=nobody)
+    made, tokens = ledger(insensitive=("note",)), Tokens(0, n=4, nobody=nobody)
     with_tokens(made, tokens, monkeypatch)
     seen: list[Any] = []
     monkeypatch.setattr(store, "make_private", seen.append)
@@ -431,9 +441,9 @@ def test_a_written_entry(
     )
     source: Any = SimpleNamespace(schema=SCHEMA)
     assert made.list_runs() == {"one"}
-    made.write("one", source, NOW, OTHER, ["k"], "none", gap="why", is_whole=is_whole)
-    begun = replace(ONE, digest=NOW, verdicts=("k",), n_tokens=None, gap="why", is_whole=is_whole)
-    begun = replace(begun, columns=OTHER)
+    made.write("one", source, NOW, OTHER, ["k"], state, gap="why", is_whole=is_whole)
+    begun = replace(ONE, digest=NOW, verdicts=verdicts, insensitive=state, n_tokens=None)
+    begun = replace(begun, gap="why", is_whole=is_whole, columns=OTHER)
     assert seen == [Far.root, (Far.root, begun, ["entry.json"])]
     assert made.entries(["one"]) == [replace(begun, n_tokens=4, unnamed=nobody == 1)]
     assert tokens.paths == [f"{Far.root}/run-one/tokens"] * 2
