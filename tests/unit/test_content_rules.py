@@ -17,6 +17,7 @@ from anonlib.content.content_rules import (
     Overlap,
     Repetition,
     Sketch,
+    _list_numbers,
     bound_hashes,
     expect_by_chance,
     judge_columns,
@@ -64,6 +65,7 @@ class Counts(ContentCounter):
     made: Sequence[tuple[int, int]] | None = None
     alone: tuple[int, int] | None = None
     form: bool = False
+    texts: Sequence[str] = ()
     shares: list[float] = field(default_factory=list)
 
     def count_equal(self, column: Column, other: Column) -> int:
@@ -94,7 +96,7 @@ class Counts(ContentCounter):
         return self.form
 
     def list_texts(self, column: Column) -> list[str]:
-        return []
+        return [*self.texts]
 
     def count_alone(self, column: Column) -> tuple[int, int]:
         assert self.alone is not None
@@ -268,6 +270,53 @@ def test_identifiers_of_persons_that_repeat(
     assert content.repetitions == ()
 
 
+# --- texts and numbers that reach a person
+
+
+MAILS, NAMES = (
+    [each.format(chr(97 + i // 26), chr(97 + i % 26)) for i in range(40)]
+    for each in ("{}{}@example.org", "Ann B{}{}")
+)
+NUMBER, MOMENT = pa.int64(), pa.timestamp("us")
+
+
+@pytest.mark.parametrize(
+    ("role", "type", "texts", "listed", "kind", "shows"),
+    [
+        (Role.SENSITIVE, TEXT, MAILS, False, "e-mail addresses", True),
+        (Role.SENSITIVE, TEXT, MAILS, True, "e-mail addresses", False),
+        (Role.SENSITIVE, TEXT, NAMES, False, "names of persons", False),  # perhaps of towns
+        (Role.QUASI_IDENTIFIER, TEXT, MAILS, False, None, False),  # it releases no text of one row
+        (Role.SENSITIVE, NUMBER, [], False, "phone numbers", True),
+        (Role.SENSITIVE, MOMENT, [], False, None, False),
+    ],
+)
+def test_columns_that_reach_a_person(
+    role: Role, type: pa.DataType, texts: list[str], listed: bool, kind: str | None, shows: bool
+) -> None:
+    phones = [] if texts else range(4_915_112_345_600, 4_915_112_345_640)
+    own, counts = {"x": sketch(40, 40, numbers=phones)}, Counts(distinct=0, texts=texts)
+    schema = Schema((column("x", role, type),))
+    privacy = PrivacySection(models=(), acknowledge_unique=["x"] if listed else False)
+    content, problems = judge_columns(schema, own, {}, counts, privacy, frozenset())
+    assert content.kinds == ({} if kind is None else {"x": kind})
+    assert [f"it seems to have {kind}" in each.text for each in problems] == [True] * shows
+
+
+@pytest.mark.parametrize(
+    ("numbers", "texts"),
+    [
+        ([], []),
+        ([7.0], ["7"]),
+        ([0.0, -1.0, 1e18, 10.0**17], ["", "", "0", str(10**17)]),
+        ([5.0, np.nan, 6.0, np.nan, np.inf], ["", "", "", "5", "6"]),
+    ],
+)
+def test_numbers_that_are_looked_at_as_texts(numbers: list[float], texts: list[str]) -> None:
+    """Those that are not whole, below 0 or too long count, too."""
+    assert sorted(_list_numbers(sketch(len(numbers), numbers=numbers))) == texts
+
+
 # --- values of an identifier
 
 
@@ -357,6 +406,7 @@ def test_rows_that_show_the_identifier(
         (90, 100, 96, True),  # the sketch may be an estimate
         (85, 100, None, False),
         (21, 21, 21, True),
+        (21, 21, 20, False),
         (20, 20, None, False),
     ],
 )

@@ -333,6 +333,13 @@ def test_a_copy_of_a_quasi_identifier_may_be_the_target_if_it_is_listed() -> Non
     assert judged(rows, attributes=attributes, privacy=listed)["x"] == []
 
 
+@pytest.mark.parametrize(("n", "m"), [(9, 2), (2, 9), (1, 1)])
+def test_a_number_for_each_pair(n: int, m: int) -> None:
+    """Missing values, which are -1, included."""
+    a, b = (each.ravel() for each in np.meshgrid(np.arange(-1, n), np.arange(-1, m)))
+    assert len({*gate._pair(a, b).tolist()}) == (n + 1) * (m + 1)
+
+
 def test_tables_without_rows_or_identifiers() -> None:
     none = pa.Table.from_pandas(table(), preserve_index=False)[:0]
     assert judged(none) == {name: [] for name in table()}
