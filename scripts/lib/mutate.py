@@ -79,7 +79,8 @@ TESTS: dict[str, tuple[str, str]] = {
     ),
     "anonlib/content/gate.py": ("unit/test_gate_in_memory", ""),
     "anonlib/decisions/limits.py": (
-        "unit/test_sample_size unit/test_anonymize_refused unit/test_problems_in_memory",
+        """unit/test_sample_size unit/test_anonymize_refused unit/test_problems_in_memory
+        unit/test_evaluation""",
         "",
     ),
     "anonlib/partition/settlement.py": (

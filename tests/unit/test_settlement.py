@@ -10,7 +10,12 @@ import pytest
 from anonlib.arrays import Bools
 from anonlib.errors import InfeasibleError
 from anonlib.partition.repair import BlockCounts
-from anonlib.partition.settlement import Controllers, merge_controllers, suppress_controllers
+from anonlib.partition.settlement import (
+    Controllers,
+    find_demands,
+    merge_controllers,
+    suppress_controllers,
+)
 from anonlib.privacy import Reference, SparseCounts
 from anonlib.privacy.alpha_k import AlphaK
 from anonlib.privacy.k_anonymity import KAnonymity
@@ -104,6 +109,15 @@ def test_models_of_their_own() -> None:
     merged = replace(controllers, head=np.array([0, 1, 1, -1]))
     assert merged.own == {1: four}
     assert merged.to_dict() == {"n": 4, "n_suppressed": 1, "n_merged": 1}
+
+
+def test_without_controllers_the_models_of_the_config_are_asked() -> None:
+    asked = np.array([[1, 0], [1, 1]], np.bool_)
+    controllers, models = controllers_of([5, 9], [2, 4], asked), (KAnonymity(k=3),)
+    found = find_demands(controllers, models, np.array([1, 1, 0]))
+    assert (found.sets, found.must_hold.tolist()) == (controllers.sets, asked[[1, 1, 0]].tolist())
+    alone = find_demands(None, models, np.array([0, 0, 0]))
+    assert (alone.sets, alone.must_hold.tolist()) == ((models,), [[True]] * 3)
 
 
 def test_failing_controllers_join_the_nearest() -> None:
