@@ -14,6 +14,7 @@ from anonlib.config.keys import derive_key_check
 from anonlib.errors import ConfigError, InfeasibleError, InputError, Problem, StorageError
 from anonlib.run import backlog as module
 from anonlib.run.backlog import Backlog, Waiting, can_wait
+from anonlib.spark.file_list import digest_listing
 from tests.stores import Far
 
 KEY = b"a key of thirty-two bytes, or so"
@@ -179,6 +180,19 @@ def test_rows_come_back_and_are_sealed_and_private(guarded: Guarded) -> None:
     found_none = made.of("none")
     assert found_none is not None
     assert found_none.n_rows == 0
+
+
+def test_what_an_entry_says_of_its_source(guarded: Guarded) -> None:
+    """The state of its files, or its version: whether the same is released once more."""
+    of_files, of_table = source(guarded, PEOPLE), source(guarded, PEOPLE)
+    of_table.version, of_table.files = 7, {}
+    backlog().add("one", of_files, "digest")
+    backlog().add("two", of_table, "digest")
+    found = [backlog().of(run_id) for run_id in ("one", "two")]
+    assert [(each.source_version, each.source_files) for each in found if each] == [
+        (None, digest_listing(of_files.files)),
+        (7, None),
+    ]
 
 
 def test_rows_that_were_not_written_in_full(
