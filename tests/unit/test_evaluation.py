@@ -285,7 +285,7 @@ def test_gates_that_so_few_rows_can_not_pass(
     assert problem.where == "gates.0.figure"
     assert text in problem.text
     assert given.evaluate is not None
-    free = given.evaluate.measures[0].model_copy(update={"clusters": 200, "population": 10**6})
+    free = given.evaluate.measures[0].model_copy(update={"clusters": 200, "population": 190})
     enough = given.evaluate.model_copy(update={"measures": (free,)})
     assert not [*find_void_gates(given.model_copy(update={"evaluate": enough}), 200)]
     age = {"age": {"role": "quasi_identifier", "scale": "continuous"}}

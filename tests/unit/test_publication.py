@@ -1,18 +1,24 @@
-"""The steps of a publication, in their order, and what is removed where one fails."""
+"""The steps of a publication, in their order, what is removed where one fails, and what a table
+demands of rows."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from pyspark.errors import AnalysisException
+from pyspark.sql.types import LongType, StructField, StructType
 
 from anonlib.config.model import ReleaseSection
-from anonlib.errors import StorageError
+from anonlib.errors import InputError, StorageError
 from anonlib.run import publish
 from anonlib.run.publish import Target
 from anonlib.table.table_digest import Digest
-from tests.unit.test_target import ROOT, Held
+from tests.unit import test_target
+from tests.unit.test_target import ROOT, Held, Log, Snapshot, Store, target
+
+store, log = test_target.store, test_target.log
 
 
 class Written(str):
@@ -165,3 +171,125 @@ def test_a_publication_that_can_not_begin() -> None:
     with pytest.raises(StorageError):
         made.publish(None, {}, Digest(), True, None, None, "mine", "text")  # type: ignore[arg-type]
     assert made.done == ["begin"]
+
+
+def test_rows_are_written_in_random_order_into_files_of_the_size_asked(
+    store: Store, log: Log, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(publish, "count_cores", lambda spark: 1)
+    monkeypatch.setattr(publish, "order_in_table", lambda rows, n_files: (rows, n_files))
+    made: Any = target(log, Snapshot(0), rows_per_file=3_000)
+    assert made._order("rows", 9_000) == ("rows", 3)
+
+
+# --- what a table demands of rows
+
+Row = dict[str, bool | None]
+
+
+class Condition:
+    """What each row has for a condition; None where that is unknown."""
+
+    def __init__(self, of: Callable[[Row], bool | None]):
+        self.of = of
+
+    def __invert__(self) -> "Condition":
+        return Condition(lambda row: None if self.of(row) is None else not self.of(row))
+
+
+class Conditions:
+    """Conditions, in place of Spark's functions."""
+
+    def expr(self, text: str) -> Condition:
+        return Condition(lambda row: row[text])
+
+    def lit(self, value: bool) -> Condition:
+        return Condition(lambda row: value)
+
+    def coalesce(self, one: Condition, other: Condition) -> Condition:
+        return Condition(lambda row: other.of(row) if one.of(row) is None else one.of(row))
+
+    def count_if(self, condition: Condition) -> Condition:
+        return condition
+
+
+class Rows(list[Row]):
+    """Rows, as far as they are asked for constraints."""
+
+    def agg(self, *wanted: Condition) -> Any:
+        assert wanted
+        counts = [sum(bool(each.of(row)) for row in self) for each in wanted]
+        return SimpleNamespace(collect=lambda: [counts])
+
+
+@pytest.fixture
+def demands(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """The constraints of a table, besides that of a column, which must not be null."""
+    own: dict[str, str] = {}
+
+    def read(spark: Any, snapshot: Any, *, of_columns: bool) -> dict[str, str]:
+        return own | ({"NOT NULL of city": "city"} if of_columns else {})
+
+    monkeypatch.setattr(publish, "read_constraints", read)
+    monkeypatch.setattr(publish, "F", Conditions())
+    return own
+
+
+@pytest.mark.parametrize(
+    ("version", "mode", "own", "rows", "broken"),
+    [
+        (0, "append", ["low"], [{"low": True, "city": True}], ""),
+        (0, "append", ["low"], [{"low": False, "city": True}] * 2, "low does not hold in 2 rows"),
+        (3, "append", ["low"], [{"low": None, "city": True}], "low does not hold in 1 rows"),
+        (3, "append", [], [{"city": True}, {"city": False}], "NOT NULL of city does not hold in 1"),
+        # An overwrite gives the table other columns.
+        (0, "overwrite", ["low"], [{"low": True}], ""),
+        (0, "overwrite", ["low"], [{"low": False}], "low does not hold in 1 rows"),
+        (3, "overwrite", [], [{}], ""),
+        (-1, "overwrite", ["low"], [{"low": False}], ""),
+    ],
+)
+def test_rows_that_break_what_a_table_demands(
+    store: Store,
+    log: Log,
+    demands: dict[str, str],
+    version: int,
+    mode: str,
+    own: list[str],
+    rows: list[Row],
+    broken: str,
+) -> None:
+    """Also where it is unknown whether a condition holds. A new table demands nothing."""
+    demands |= {name: name for name in own}
+    made, given = target(log, Snapshot(version), mode=mode), Rows(rows)
+    if broken:
+        with pytest.raises(InputError, match=f"constraint {broken}"):
+            made._check_constraints(given)  # type: ignore[arg-type]
+    else:
+        made._check_constraints(given)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("own", "refused"), [("wage", False), ("illness", True)])
+def test_demands_that_can_not_be_asked(
+    store: Store, log: Log, demands: dict[str, str], own: str, refused: bool
+) -> None:
+    """Of a column that the release lacks; whether the table's columns may be null is no matter."""
+
+    def create(rows: list[Any], columns: StructType) -> Any:
+        def select(condition: Condition) -> None:
+            try:
+                condition.of(dict.fromkeys(columns.names))
+            except KeyError:
+                raise AnalysisException("no such column") from None
+
+        return SimpleNamespace(select=select)
+
+    demands["low"] = own
+    spark = SimpleNamespace(createDataFrame=create)
+    made = target(log, Snapshot(3), spark, mode="overwrite")
+    columns = StructType([StructField("wage", LongType())])
+    if refused:
+        with pytest.raises(InputError, match="constraint low can't be asked of the release"):
+            made.require_constraints(columns)
+    else:
+        made.require_constraints(columns)
