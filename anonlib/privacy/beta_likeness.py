@@ -48,6 +48,6 @@ class BetaLikeness(PrivacyModel):
             with np.errstate(divide="ignore"):  # log(0) of values that no cell has
                 bound = np.minimum(bound, -np.log(q))
         whole = q[counts.value]
-        above = (p > whole) & (p - whole > bound[counts.value] * whole)
+        above = p - whole > bound[counts.value] * whole
         holding: Bools = np.bincount(counts.cell[above], minlength=len(cells.n_rows)) == 0
         return holding

@@ -425,6 +425,7 @@ def test_a_model_of_ones_own_implies_itself_alone() -> None:
     [
         (BetaLikeness(beta=1.0, attribute="s"), True),
         (DeltaDisclosure(delta=log(2), attribute="s"), False),
+        (DeltaDisclosure(delta=0.7, attribute="s"), True),
         (TCloseness(t=0.25, attribute="s"), True),
         (TCloseness(t=0.25, distance="ordered", attribute="s"), True),
         (AlphaK(alpha=0.5, attribute="s"), True),

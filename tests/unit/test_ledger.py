@@ -13,7 +13,7 @@ import pytest
 from anonlib.config.keys import derive_key_check
 from anonlib.errors import ConfigError, InputError, StorageError
 from anonlib.run import ledger as module
-from anonlib.run.ledger import FOLDED, Entry, Ledger, TableRows
+from anonlib.run.ledger import FOLDED, Entry, Ledger, TableRows, open_ledger
 from anonlib.table.columns import key_values
 from anonlib.table.schema import Column, Role, Schema, is_atomic
 from anonlib.table.table_digest import Digest
@@ -287,6 +287,45 @@ def test_the_tokens_of_a_source() -> None:
     ]
 
 
+class Batches(list[pa.RecordBatch]):
+    """Rows of a source."""
+
+    def select(self, *_: Any) -> "Batches":
+        return self
+
+    def mapInArrow(self, work: Any, schema: str) -> "Batches":
+        return Batches(work(self))
+
+    def distinct(self) -> set[str | None]:
+        return {token for batch in self for token in batch.column("token").to_pylist()}
+
+
+def test_a_person_has_one_token(
+    store: Far, no_columns: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever the number of its rows."""
+    raw = Batches([pa.record_batch({"c0": ["a", "b", "a"]}), pa.record_batch({"c0": ["b"]})])
+    column = SimpleNamespace(alias=lambda id: id)
+    source: Any = SimpleNamespace(schema=SCHEMA, raw=raw, columns={"c0": column})
+    wanted = {token(["a"]).hex(), token(["b"]).hex()}
+    assert ledger()._tokens(source) == wanted  # type: ignore[comparison-overlap]
+
+
+def test_the_ledger_of_a_config(store: Far) -> None:
+    put(store, ONE)
+    config: Any = SimpleNamespace(
+        ledger_path=Far.root,
+        one_row_per_person="name",
+        attributes={},
+        privacy=None,
+        person=SimpleNamespace(fold_case=True),
+    )
+    spark: Any = None
+    made = open_ledger(spark, config, "table", KEY)
+    assert made.entries(["one"]) == [ONE]
+    assert made._persons(SCHEMA) == (("name", FOLDED),)
+
+
 def test_who_released_a_person(store: Far, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = replace(TWO, is_whole=True)
     put(store, ONE, whole, replace(ONE, run_id="three", key_check="x"))
@@ -317,7 +356,7 @@ def no_columns(monkeypatch: pytest.MonkeyPatch) -> None:
         def __getattr__(self, name: str) -> Any:
             return lambda *_: self
 
-    functions = dict.fromkeys(["count_if", "col", "lit", "count"], lambda *_: Any_())
+    functions = dict.fromkeys(["count_if", "col", "lit", "count", "unhex"], lambda *_: Any_())
     monkeypatch.setattr(module, "F", SimpleNamespace(**functions))
 
 

@@ -80,6 +80,47 @@ def test_only_files_in_the_table_are_its_own(monkeypatch: pytest.MonkeyPatch) ->
     assert str(found[-1]).startswith("ab/deletion_vector_d2c639aa")
 
 
+class Actions(list[Any]):
+    """Actions of a log."""
+
+    def unionAll(self, others: list[Any]) -> "Actions":
+        return Actions([*self, *others])
+
+    def select(self, *names: str) -> "Actions":
+        return self
+
+    def distinct(self) -> "Actions":
+        return Actions(dict.fromkeys(self))
+
+    def collect(self) -> list[Any]:
+        return self
+
+
+def test_parts_are_named_by_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other actions of a checkpoint name none."""
+    rows = [("a%20b.parquet",), (None,), (f"{LOG}/_sidecars/c.parquet",), (None,)]
+    monkeypatch.setattr(old_version, "_read", lambda *_: Actions(rows))
+    anything: Any = None
+    found = old_version._list_parts(anything, LOG, ["x"])
+    assert found == {"_sidecars/a b.parquet", "_sidecars/c.parquet"}
+
+
+def test_files_of_a_log_are_read_by_their_kind(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compacted ones and checkpoints of either kind, too; what is neither has no actions."""
+    spark: Any = SimpleNamespace(createDataFrame=lambda rows, schema: Actions(rows))
+
+    def read(spark: Any, kind: str, schema: str, paths: list[str]) -> list[Any]:
+        assert paths
+        return [(kind, schema, path.removeprefix(f"{LOG}/")) for path in paths]
+
+    monkeypatch.setattr(old_version, "read_exactly", read)
+    names = ["2.json", "1.checkpoint.parquet", "1.compacted.json", "1.crc"]
+    found = old_version._read(spark, LOG, names, "add")
+    wanted = [("json", "1.compacted.json"), ("json", "2.json"), ("parquet", names[1])]
+    assert found == [(kind, "add", name) for kind, name in wanted]
+    assert old_version._read(spark, LOG, ["1.crc"], "add") == []
+
+
 def test_files_of_deletion_vectors() -> None:
     """The example of Delta's protocol."""
     name = "deletion_vector_d2c639aa-8816-431a-aaf6-d3fe2512ff61.bin"
