@@ -6,12 +6,20 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from anonlib import registry
 from anonlib.privacy import CellCounts, Reference, SparseCounts
 from anonlib.privacy.l_diversity import LDiversity
-from anonlib.privacy.shares import make_reference, make_whole_table
+from anonlib.privacy.shares import (
+    count_persons,
+    group_codes,
+    make_reference,
+    make_whole_table,
+    sum_counts,
+)
 from anonlib.privacy.t_closeness import TCloseness
 
 
@@ -55,6 +63,72 @@ def test_the_whole_table_is_a_cell(n_known: int | None) -> None:
     for distance in ("equal", "ordered"):
         model = TCloseness(t=0.1, distance=distance, attribute="ill")
         assert model.distances(cells).tolist() == pytest.approx([0.0])
+
+
+#: Rows as (cell, person, value), which is -1 where missing.
+ROWS = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 3), st.integers(-1, 3)), max_size=12)
+
+
+def columns_of(rows: Any) -> Any:
+    return np.array(rows, np.int64).reshape(-1, 3).T
+
+
+def entries_of(counts: SparseCounts) -> list[list[int]]:
+    return np.column_stack([counts.cell, counts.value, counts.count]).tolist()
+
+
+@given(ROWS)
+@example([(0, 0, 0)])
+@example([(2, 0, -1), (1, 0, 3)])
+@settings(max_examples=60)
+def test_persons_by_their_values(rows: list[tuple[int, int, int]]) -> None:
+    """As anybody counts them: a person once for each value, once among those with a missing one,
+    and once among those with a present one."""
+    found = count_persons(*columns_of(rows), 3)
+    pairs = sorted({(c, v) for c, _, v in rows if v >= 0})
+    assert entries_of(found) == [
+        [c, v, len({p for each, p, value in rows if (each, value) == (c, v)})] for c, v in pairs
+    ]
+    for known, present in ((found.n_missing, False), (found.n_known, True)):
+        assert known is not None
+        assert known.tolist() == [
+            len({p for each, p, value in rows if each == c and (value >= 0) is present})
+            for c in range(3)
+        ]
+
+
+@given(ROWS)
+@settings(max_examples=60)
+def test_sums_and_groups_of_pairs(rows: list[tuple[int, int, int]]) -> None:
+    cell, count, value = columns_of([(c, n, v + 1) for c, n, v in rows])
+    pairs = [*zip(cell.tolist(), value.tolist(), strict=True)]
+    assert entries_of(sum_counts(cell, value, count)) == [
+        [*pair, sum(count[[each == pair for each in pairs]])] for pair in sorted({*pairs})
+    ]
+    group, of = group_codes(cell, value)
+    assert of[group].tolist() == cell.tolist()
+    assert len({*zip(group.tolist(), pairs, strict=True)}) == len({*pairs}) == len(of)
+    assert {*group.tolist()} == {*range(len(of))}
+
+
+def test_values_that_are_all_missing_are_at_no_distance_in_a_hierarchy() -> None:
+    model = TCloseness(t=0.5, distance="hierarchical", attribute="ill")
+    nothing = Reference(ints(), 4, np.zeros((2, 0), np.int64))
+    assert model.distances(cells_of([[-1], [-1, -1]], nothing)).tolist() == [0.0, 0.0]
+
+
+def test_cells_without_rows_change_no_others_distance() -> None:
+    reference = Reference(ints(2, 0, 2), 0)
+    for distance in ("equal", "ordered"):
+        model = TCloseness(t=0.5, distance=distance, attribute="ill")
+        found = model.distances(cells_of([[2], [], [0, 2], []], reference))
+        assert found[[0, 2]].tolist() == pytest.approx([0.5, 0.0])
+
+
+def test_a_distance_by_a_hierarchy_needs_one() -> None:
+    model = TCloseness(t=0.5, distance="hierarchical", attribute="ill")
+    with pytest.raises(ValueError, match="the reference of ill has no hierarchy"):
+        model.distances(cells_of([[0]], Reference(ints(1), 0)))
 
 
 def cells_of(rows: list[list[int]], reference: Reference) -> CellCounts:
