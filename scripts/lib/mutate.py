@@ -69,7 +69,7 @@ TESTS: dict[str, tuple[str, str]] = {
     "anonlib/config/keys.py": ("unit/test_keys unit/test_config_databases", ""),
     "anonlib/privacy/*": (
         """unit/test_audit_rules unit/test_block unit/test_minimum_k unit/test_promise
-        unit/test_privacy_counts unit/test_contracts
+        unit/test_privacy_counts
         property/test_privacy_models property/test_joint property/test_hierarchical_closeness""",
         "",
     ),

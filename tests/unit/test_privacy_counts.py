@@ -2,7 +2,8 @@
 and the bounds of their parameters."""
 
 import itertools
-from typing import Any
+from dataclasses import replace
+from typing import Any, ClassVar, cast
 
 import numpy as np
 import pytest
@@ -11,7 +12,15 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from anonlib import registry
-from anonlib.privacy import CellCounts, Reference, SparseCounts
+from anonlib.errors import ContractError
+from anonlib.privacy import (
+    Bools,
+    CellCounts,
+    KnownGroups,
+    PrivacyModel,
+    Reference,
+    SparseCounts,
+)
 from anonlib.privacy.l_diversity import LDiversity
 from anonlib.privacy.shares import (
     count_persons,
@@ -184,6 +193,35 @@ def test_frequencies_of_the_recursive_kind(l: int) -> None:  # noqa: E741
         largest, tail = model._frequencies(cell, ints(*itertools.chain(*kept)), 3)
         assert largest.tolist() == [max(c) for c in kept]
         assert tail.tolist() == [sum(sorted(c, reverse=True)[l - 1 :]) for c in kept]
+
+
+def test_groups_that_an_attacker_knows_must_hold_the_model_too() -> None:
+    """Cell 0 holds it with all its groups, 1 with one of two only, 2 not at all."""
+    model, reference = LDiversity(l=2, attribute="ill"), Reference(ints(9, 9, 9), 0)
+    cells = cells_of([[0, 1, 1, 2], [0, 0, 1, 2], [2, 2]], reference)
+    assert model.holds_within(cells).tolist() == [True, True, False]
+    groups = cells_of([[0, 1], [1, 2], [0, 0], [1, 2], [2, 2]], reference)
+    known = {"ill": KnownGroups(ints(0, 0, 1, 1, 2), groups)}
+    assert model.holds_within(replace(cells, known=known)).tolist() == [True, False, False]
+    # Groups that hold it are not enough either.
+    alone = cells_of([[2, 2]], reference)
+    known = {"ill": KnownGroups(ints(0), cells_of([[0, 1]], reference))}
+    assert model.holds_within(replace(alone, known=known)).tolist() == [False]
+
+
+@pytest.mark.parametrize(
+    "answer", [None, True, np.ones(2, np.int64), np.ones(3, np.bool_), np.ones(1, np.bool_)]
+)
+def test_a_model_that_does_not_say_which_cells_hold_it(answer: Any) -> None:
+    class Says(PrivacyModel):
+        type: ClassVar[str] = "says"
+        monotone: ClassVar[bool] = True
+
+        def holds(self, cells: CellCounts) -> Bools:
+            return cast(Bools, answer)
+
+    with pytest.raises(ContractError, match="must give an array of truth values, one for each"):
+        Says().holds_within(cells_of([[0], [0]], Reference(ints(2), 0)))
 
 
 #: The type and the field of a model, what else it needs, what is just allowed, and just not.
