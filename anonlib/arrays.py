@@ -3,7 +3,7 @@
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from math import floor
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +13,8 @@ Codes = npt.NDArray[np.int32]
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 Integers = npt.NDArray[np.object_]
+#: A scipy.sparse matrix of float64, in rows (csr_matrix) if nothing else is said.
+Sparse: TypeAlias = Any
 Array = TypeVar("Array", bound=npt.NDArray[Any])
 
 #: Numeric values are multiples of this, so that sums within 53 bits are exact in any order.

@@ -15,6 +15,7 @@ import pyarrow as pa
 from pydantic import Field
 
 from anonlib import registry
+from anonlib.arrays import Sparse
 from anonlib.encode._published import read_parents
 from anonlib.errors import ConfigError, InputError
 from anonlib.hierarchy import Hierarchy, read_hierarchy
@@ -22,8 +23,6 @@ from anonlib.registry import Plugin
 
 #: An Arrow array of any type.
 Column: TypeAlias = Any
-#: A scipy.sparse.csr_matrix of float64.
-Sparse: TypeAlias = Any
 #: By column: the hierarchy of its nodes, or the file of that hierarchy.
 Hierarchies: TypeAlias = Mapping[str, Hierarchy | str | Path]
 #: By column: its possible values, as texts.

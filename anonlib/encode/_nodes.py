@@ -7,8 +7,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from anonlib.arrays import Ints
-from anonlib.encode import Column, Encoder, EncoderDomain, Sparse
+from anonlib.arrays import Ints, Sparse
+from anonlib.encode import Column, Encoder, EncoderDomain
 from anonlib.errors import InputError
 from anonlib.hierarchy import Hierarchy
 

@@ -2,7 +2,7 @@
 
 from typing import ClassVar
 
-from anonlib.encode import Sparse
+from anonlib.arrays import Sparse
 from anonlib.encode._nodes import NodeEncoder
 
 

@@ -6,8 +6,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from anonlib.arrays import Floats
-from anonlib.encode import Column, Encoder, EncoderDomain, Sparse
+from anonlib.arrays import Floats, Sparse
+from anonlib.encode import Column, Encoder, EncoderDomain
 from anonlib.encode.texts import text_ends
 from anonlib.errors import InputError
 from anonlib.table.encoding import to_float

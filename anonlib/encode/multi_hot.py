@@ -5,7 +5,8 @@ from typing import ClassVar
 import numpy as np
 from pydantic import Field
 
-from anonlib.encode import Column, Encoder, EncoderDomain, Sparse
+from anonlib.arrays import Sparse
+from anonlib.encode import Column, Encoder, EncoderDomain
 from anonlib.encode.texts import Unknown, find_categories, require_categories, sets
 
 

@@ -5,7 +5,8 @@ from typing import ClassVar
 import numpy as np
 import pyarrow as pa
 
-from anonlib.encode import Column, Encoder, EncoderDomain, Sparse
+from anonlib.arrays import Sparse
+from anonlib.encode import Column, Encoder, EncoderDomain
 from anonlib.encode._nodes import build_node_tree, list_lineage
 from anonlib.errors import InputError
 

@@ -1,6 +1,5 @@
 """Cells of data in memory. Runs kernels without Spark, for notebooks and tests."""
 
-from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +16,7 @@ from anonlib.errors import ConfigError, ContractError, InputError, did_you_mean
 from anonlib.hierarchy import Hierarchy, read_hierarchy
 from anonlib.kernels import Kernel
 from anonlib.kernels.merge import by_first_row
+from anonlib.local.frames import require_own_names
 from anonlib.privacy import PrivacyModel, Reference
 from anonlib.privacy.k_anonymity import KAnonymity
 from anonlib.table.block import Block, part
@@ -34,7 +34,7 @@ from anonlib.table.encoding import (
     to_float,
 )
 from anonlib.table.schema import Column, Role, Scale, find_target_scale, may_be_continuous
-from anonlib.text import MISSING_TOKENS, join_names
+from anonlib.text import MISSING_TOKENS
 from anonlib.worker.contracts import find_cells
 
 #: The id of the target. The ids of quasi-identifiers are c0, c1, ...
@@ -224,10 +224,7 @@ def _names(data: Any) -> list[Any]:
 
     if isinstance(data, pd.DataFrame | pa.Table):
         names = data.column_names if isinstance(data, pa.Table) else list(data.columns)
-        if same := [str(name) for name, n in Counter(names).items() if n > 1]:
-            raise InputError(
-                f"data: several columns have the same name: {join_names(same)}; rename them"
-            )
+        require_own_names("data", names)
         return names
     kind = type(data).__name__
     raise InputError(f"data: must be a numpy array, a pandas or an Arrow table, not {kind}")

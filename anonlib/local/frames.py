@@ -3,7 +3,7 @@
 import os
 import sys
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,19 @@ from anonlib.text import join_names
 _WIDE_SHARES = pa.list_(pa.struct([("node", pa.int64()), ("share", pa.float64())]))
 
 
+def require_own_names(what: str, names: Iterable[object]) -> None:
+    """Raises InputError if several columns of a table have the same name.
+
+    Args:
+        what: The argument that is the table.
+        names: The names of its columns.
+    """
+    if same := [str(name) for name, n in Counter(names).items() if n > 1]:
+        raise InputError(
+            f"{what}: several columns have the same name: {join_names(same)}; rename them"
+        )
+
+
 def require_table(data: Any) -> Any:
     """A table of pandas, polars or Arrow, as it is; any other table that speaks Arrow's PyCapsule
     interface (duckdb and many more), read into an Arrow table.
@@ -29,10 +42,7 @@ def require_table(data: Any) -> Any:
     names = [*data.columns] if not isinstance(data, pa.Table) else data.column_names
     if not all(isinstance(name, str) for name in names):
         raise InputError("data: the names of columns must be text; rename the others")
-    if same := [name for name, n in Counter(names).items() if n > 1]:
-        raise InputError(
-            f"data: several columns have the same name: {join_names(same)}; rename them"
-        )
+    require_own_names("data", names)
     if not len(data):
         raise InputError("data: has no rows")
     return data

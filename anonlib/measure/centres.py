@@ -6,8 +6,8 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from anonlib.arrays import Floats, Ints
-from anonlib.measure.features import Features, Sparse
+from anonlib.arrays import Floats, Ints, Sparse
+from anonlib.measure.features import Features
 
 #: Starts of k-means in memory. The best result is used.
 STARTS = 10

@@ -13,10 +13,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from anonlib.arrays import Floats
+from anonlib.arrays import Floats, Sparse
 from anonlib.encode import about
 from anonlib.errors import InputError
-from anonlib.measure.features import Features, Sparse, as_one_array
+from anonlib.measure.features import Features, as_one_array
 from anonlib.measure.learners import Learner, TaskSize
 from anonlib.measure.scores import Scores, score
 from anonlib.table.encoding import clear_nan, one_zero, to_float

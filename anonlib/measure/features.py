@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from anonlib.arrays import Floats, Ints
+from anonlib.arrays import Floats, Ints, Sparse
 from anonlib.encode import Encoder, EncoderDomain, about
 from anonlib.encode.fill_child import FillChild
 from anonlib.encode.fill_parent import FillParent
@@ -25,8 +25,6 @@ from anonlib.table.encoding import find_moments, standardize
 from anonlib.table.row_numbers import number_distinct
 from anonlib.table.schema import Column, Role, Scale, Schema, is_atomic, may_be_continuous
 
-#: A scipy.sparse.csr_matrix of float64.
-Sparse: TypeAlias = Any
 #: How nodes of a hierarchy become features. Shares of nodes are always encoded as `proportional`.
 NodeEncoding: TypeAlias = Literal["one_class", "fill_parent", "fill_child"]
 _NODES = {cls.type: cls for cls in (OneClass, FillParent, FillChild)}

@@ -2,15 +2,13 @@
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 
-from anonlib.arrays import Bools, Floats, Ints
+from anonlib.arrays import Bools, Floats, Ints, Sparse
 from anonlib.hierarchy.tree import Tree
 
-#: A scipy.sparse matrix.
-Sparse: TypeAlias = Any
 #: Squared distances count as equal up to this relative difference, since they are rounded; or up
 #: to this one, in squares of standard deviations.
 TIE, NEGLIGIBLE = 1e-9, 1e-18

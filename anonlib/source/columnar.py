@@ -10,12 +10,10 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 from anonlib.errors import InputError, Problem
-from anonlib.spark.file_list import hide_values, list_files
+from anonlib.spark.file_list import N_THREADS, hide_values, list_files
 from anonlib.spark.footers import READERS, find_unreadable
 from anonlib.spark.translation import find_conditions
 
-#: Footers read in parallel.
-N_THREADS = 16
 #: The beginnings of Spark's names of errors for types of Parquet that it does not read.
 _UNREADABLE = ("PARQUET_TYPE_", "UNSUPPORTED_TIME_TYPE")
 #: Options that choose the files, in lower case.

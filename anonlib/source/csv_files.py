@@ -11,10 +11,7 @@ from pyspark.sql import functions as F
 from anonlib.errors import InputError
 from anonlib.source.csv_start import find_names, split_lines
 from anonlib.spark.csv_headers import read_header, read_start
-from anonlib.spark.file_list import hide_values
-
-#: Headers read in parallel.
-N_THREADS = 16
+from anonlib.spark.file_list import N_THREADS, hide_values
 
 
 class Dialect:

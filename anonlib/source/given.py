@@ -1,7 +1,6 @@
 """DataFrames of Spark that a caller gives: what can't be released, told before they are read, and
 the time zone that they are read in."""
 
-from collections import Counter
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -11,9 +10,9 @@ from pyspark.sql import DataFrame, SparkSession
 from anonlib.config.checks.attributes import check_names
 from anonlib.config.resolve import check_storable
 from anonlib.errors import ConfigError, InputError
+from anonlib.local.frames import require_own_names
 from anonlib.spark.loan import find_own_setting, hold_setting, shares_sessions
 from anonlib.spark.values import read_field
-from anonlib.text import join_names
 
 TIME_ZONE = "spark.sql.session.timeZone"
 #: Names of the zone that every run works in.
@@ -48,10 +47,7 @@ def require_frame(frame: Any, what: str) -> None:
             f"{what}: a stream can't be released as a whole; release each batch of `foreachBatch`, "
             "with `mode: append`"
         )
-    if same := [name for name, n in Counter(frame.columns).items() if n > 1]:
-        raise InputError(
-            f"{what}: several columns have the same name: {join_names(same)}; rename them"
-        )
+    require_own_names(what, frame.columns)
 
 
 def require_columns(frame: DataFrame, names: Collection[str]) -> None:

@@ -29,6 +29,8 @@ _COLUMNAR = ("ParquetFileFormat", "OrcFileFormat", "DeltaParquetFileFormat")
 _STATUS = re.compile(
     r"FileStatus\{path=(.*?); isDirectory=false; length=(\d+);.*?modification_time=(\d+)", re.DOTALL
 )
+#: Files of a source that are read in parallel.
+N_THREADS = 16
 
 
 def hide_values(path: str) -> str:

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from anonlib.arrays import Floats, Ints
+from anonlib.arrays import Floats, Ints, Sparse
 from anonlib.measure.agreement import measure_agreement
-from anonlib.measure.features import Features, Sparse, fit
+from anonlib.measure.features import Features, fit
 from anonlib.sweeps.point_release import PointRelease
 from anonlib.sweeps.settings import Cluster
 from anonlib.table.schema import Column

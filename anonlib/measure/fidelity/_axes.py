@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -19,8 +19,6 @@ from anonlib.table.schema import Column, Role, Scale, is_atomic, may_be_continuo
 if TYPE_CHECKING:
     from anonlib.measure.case import Case
 
-#: A scipy.sparse.csr_matrix of float64.
-Sparse: TypeAlias = Any
 #: The most distinct values of a sensitive column or a target that associations and queries use.
 #: Numeric columns may have more.
 MOST_VALUES = 100

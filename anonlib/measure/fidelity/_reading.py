@@ -20,10 +20,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from anonlib.arrays import Floats, Ints
+from anonlib.arrays import Floats, Ints, Sparse
 from anonlib.encode.texts import sets, text_ends
 from anonlib.errors import InputError
-from anonlib.measure.fidelity._axes import Axis, Sparse
+from anonlib.measure.fidelity._axes import Axis
 from anonlib.table.encoding import clear_nan, one_zero, to_float
 from anonlib.table.schema import may_be_continuous
 

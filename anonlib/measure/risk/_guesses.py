@@ -2,21 +2,19 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from anonlib.arrays import Bools, Floats, Ints
+from anonlib.arrays import Bools, Floats, Ints, Sparse
 from anonlib.encode import about
 from anonlib.encode.texts import texts
 from anonlib.measure.features import as_one_array
 from anonlib.table.encoding import to_float
 from anonlib.table.schema import Column, Scale, may_be_continuous
 
-#: A scipy.sparse.csr_matrix of float64.
-Sparse: TypeAlias = Any
 #: The most values of a column that are guessed. A number is frequent if as many could be.
 MOST_VALUES = 100
 #: A frequent number is guessed if at least this share of the nearest rows has it.

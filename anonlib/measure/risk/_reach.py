@@ -3,12 +3,12 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
-from anonlib.arrays import Codes, Floats, Ints
+from anonlib.arrays import Codes, Floats, Ints, Sparse
 from anonlib.measure.features import as_one_array, encode_distinct
 from anonlib.measure.nearest import CHUNK, MatchedColumn
 from anonlib.measure.risk._compared import match_column, match_plain
@@ -28,8 +28,6 @@ STEP = 2.0**-30
 LEAST_CHUNK = 16
 #: The name of the only state.
 NEAREST = "nearest"
-#: A scipy.sparse.csr_matrix of float64.
-Sparse: TypeAlias = Any
 #: What released rows add up to: csr_matrix[n, v] for the n rows of a table, small whole numbers.
 Payload: TypeAlias = Callable[[pa.Table], Sparse]
 #: What released rows say of single persons: from the persons and the rows of a table to a number

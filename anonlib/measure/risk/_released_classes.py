@@ -4,12 +4,12 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from anonlib.arrays import Bools, Floats, Ints
+from anonlib.arrays import Bools, Floats, Ints, Sparse
 from anonlib.measure.nearest import CHUNK, Distances, MatchedColumn
 from anonlib.measure.risk._candidates import NO_VALUE, number_values
 from anonlib.measure.risk._reach import LEAST_CHUNK, find_near, find_tuples, sort_tuples
@@ -28,8 +28,6 @@ from anonlib.table.schema import Column
 if TYPE_CHECKING:
     from anonlib.measure.attack_tables import AttackTables
 
-#: A scipy.sparse.csr_matrix.
-Sparse: TypeAlias = Any
 #: The width of what does not hold a person: more than any sum of widths.
 FAR = 2.0**32
 #: The first number of an entry of a state: it is a person, or else a value of this secret column.

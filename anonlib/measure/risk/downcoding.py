@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import pyarrow as pa
 
-from anonlib.arrays import Floats, Ints
+from anonlib.arrays import Floats, Ints, Sparse
 from anonlib.measure import Figure, Findings, Subjects
 from anonlib.measure.attempts import Attempts
 from anonlib.measure.features import list_predictors
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from anonlib.measure.attack_tables import AttackTables
     from anonlib.measure.case import Case
 
-#: A scipy.sparse.csr_matrix.
-Sparse: TypeAlias = Any
 #: What a value is narrowed down from.
 WIDE = ("interval", "set", "node", "shares")
 
