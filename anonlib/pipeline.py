@@ -231,10 +231,7 @@ def audit_delta(
     where = f"table {table}"
     damage = explain_damage(spark, table, where)
     with progress.stage("audit", spark), damage, translate_errors(where):
-        reader = spark.read.format("delta")
-        if version is not None:
-            reader = reader.option("versionAsOf", version)
-        rows = reader.load(table)
+        rows = _read_version(spark, table, version)
         publication = read_publication(spark, table, version)
         manifest = publication.manifest
         # An unknown manifest may say that they do.
@@ -256,10 +253,16 @@ def verify_delta(
     where = f"table {table}"
     damage = explain_damage(spark, table, where)
     with progress.stage("audit", spark), damage, translate_errors(where):
-        reader = spark.read.format("delta")
-        if version is not None:
-            reader = reader.option("versionAsOf", version)
-        return confirm_lines(certificate, take_testimony(reader.load(table), table, version))
+        rows = _read_version(spark, table, version)
+        return confirm_lines(certificate, take_testimony(rows, table, version))
+
+
+def _read_version(spark: SparkSession, table: str, version: int | None) -> DataFrame:
+    """The rows of a Delta table, at its newest version if none is given."""
+    reader = spark.read.format("delta")
+    if version is not None:
+        reader = reader.option("versionAsOf", version)
+    return reader.load(table)
 
 
 def verify_frame(certificate: "Certificate", table: DataFrame) -> "tuple[LineVerdict, ...]":
