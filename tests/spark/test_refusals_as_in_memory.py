@@ -189,7 +189,7 @@ def test_many_values(spark: SparkSession, monkeypatch: pytest.MonkeyPatch, most:
     rows["ill"] = rows["ill"].where(np.arange(N) % 7 > 0, None)
     table = pa.Table.from_pandas(rows, preserve_index=False)
     model = {"type": "alpha_k", "alpha": 0.5, "attribute": "ill"}
-    for place in ("local.protected", "local.refusals", "run.scan"):
+    for place in ("decisions.protected", "decisions.refusals", "run.scan"):
         monkeypatch.setattr(f"anonlib.{place}.MAX_VALUES", most)
     problems = found(table, model)
     assert [problem.where for problem in problems] == ["column ill"] * (most == 4)
