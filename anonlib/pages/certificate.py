@@ -152,7 +152,7 @@ OWN_VERSION = "version of the table"
 #: The texts of a line.
 Row = tuple[str, ...]
 _VERDICT_HEADS = ("rule", "found", "required", "verdict")
-_RISK_HEADS = ("risk", "attack", "control", "excess, interval", "threshold")
+_RISK_HEADS = ("risk", "attack (attempts)", "control", "excess, interval", "threshold")
 
 
 def _data(record: Record) -> Iterator[Row]:
@@ -381,7 +381,7 @@ def _attack_on(record: Record, name: str, of: str, figures: Mapping[str, float |
     n = figures.get("attempts")
     return (
         f"{speak(name)}{f' of {of}' if of else ''}",
-        f"{number(figures.get('attack_rate'))}{'' if n is None else f' ({number(n)} attempts)'}",
+        f"{number(figures.get('attack_rate'))}{'' if n is None else f' ({number(n)})'}",
         number(figures.get("control_rate")),
         f"{number(figures['risk'])}, {number(figures.get('low'))} to {number(high)}",
         "; ".join([*bounds, *([] if judged else [compared])]),

@@ -4,7 +4,7 @@ import json
 import re
 import shutil
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import date
@@ -628,15 +628,46 @@ def test_pdf(tmp_path: Path) -> None:
         certify(path, out=place)
 
 
-def test_two_pages_and_annexes(tmp_path: Path) -> None:
+def rich_record() -> dict[str, Any]:
+    """The longest that docs/privacy/certificate.md promises two pages for: 12 columns, three of
+    them sensitive, the attacks of WP216 and others, a policy and eight gates."""
+    full = record()
+    columns = full["settings"]["columns"]
+    protected = [f"measurement_{i}" for i in range(3)]
+    del columns["diagnosis"]
+    columns |= {name: {"role": "sensitive"} for name in protected}
+    columns |= {f"column_{i}": columns["age"] for i in range(12 - len(columns))}
+    classes, diversity = full["audit"]["verdicts"][:2]
+    named = [{**diversity, "model": f"l_diversity l=2 attribute={name}"} for name in protected]
+    full["audit"]["verdicts"] = [classes, *named]
+    models = full["promise"]["models"]
+    full["promise"]["models"] = [models[0], *({**models[1], "attribute": n} for n in protected)]
+    risks = [(name, 0.1354, 0.0123, 0.4658) for name in protected]
+    shapes = [(kind, 0.8963, 0.8362, 0.9563) for kind in ("univariate", "multivariate")]
+    figures = ("worst_loss", "worst_suppression", "worst_risk")
+    full["evaluation"]["measures"] |= {
+        **attack("singling_out", *shapes),
+        **attack("linkability", ("", 0.0012, 0.0, 0.0021)),
+        **attack("inference", *risks),
+        **attack("membership", ("", 0.0617, 0.0023, 0.1212)),
+        "disclosure": reports.findings([reports.figure("certain", 0.1, n) for n in protected]),
+        "fairness": reports.findings([reports.figure(name, 0.1234, "age") for name in figures]),
+    }
+    bounds = ("singling_out.high", "inference.high", "membership.high", "marginals.wasserstein")
+    full["evaluation"]["gates"] += [
+        {"gate": f"{name} at most 0.5", "passed": True, "found": f"{name} at most 0.5: 0.1"}
+        for name in (*bounds, "disclosure.gain", "learning.auc_loss")
+    ]
+    return full
+
+
+@pytest.mark.parametrize("given", [record, rich_record])
+def test_two_pages_and_annexes(tmp_path: Path, given: Callable[[], dict[str, Any]]) -> None:
     """As a browser prints it."""
     chromium = shutil.which("chromium") or shutil.which("chromium-browser")
     if chromium is None:
         skip_or_fail("no Chromium: install Debian's package chromium")
-    full = record()
-    columns = {f"column_{i}": full["settings"]["columns"]["age"] for i in range(7)}
-    full["settings"]["columns"] |= columns
-    content = json.loads(seal_record(json.dumps(full)).text)
+    content = json.loads(seal_record(json.dumps(given())).text)
     for annexes, most in ((content["annexes"], 6), ([], 2)):
         page = tmp_path / "page.html"
         page.write_text(Facts({**content, "annexes": annexes}).page())

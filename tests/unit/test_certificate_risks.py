@@ -20,7 +20,7 @@ def test_attacks_that_were_made() -> None:
     found = facts(evaluation={"measures": measures, "gates": gates})
     risks = texts(found, "Risks")
     assert risks["singling out"] == (
-        "0.12 (2,000 attempts) | 0.1 | 0.02, 0.01 to 0.04 | no gate; upper end within 0.09"
+        "0.12 (2,000) | 0.1 | 0.02, 0.01 to 0.04 | no gate; upper end within 0.09"
     )
     assert risks["linkability"].endswith("| no gate; upper end above 0.09")
     assert risks["differencing of diagnosis"].endswith(
@@ -28,7 +28,7 @@ def test_attacks_that_were_made() -> None:
     )
     assert "downcoding" not in risks
     assert risks["inference of diagnosis"] == (
-        "0.4 (2,000 attempts) | 0.1 | 0.3, 0.2 to 0.4 | inference.risk at most 0.5"
+        "0.4 (2,000) | 0.1 | 0.3, 0.2 to 0.4 | inference.risk at most 0.5"
     )
     assert risks["rows whose class all but tells diagnosis"].startswith("0.996 | – | share of rows")
     wp216 = texts(found, "Annex: Opinion 05/2014")
