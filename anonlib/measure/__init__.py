@@ -48,6 +48,7 @@ class Figure:
         note: What readers should know.
         by_rows: Whether it is about persons but counts rows, since persons can't be told apart. The
             persons' own figure may be worse, so it passes no gate.
+        doubtful: Whether the note says why the value proves little, so no report calls it good.
     """
 
     name: str
@@ -55,6 +56,7 @@ class Figure:
     of: str = ""
     note: str = ""
     by_rows: bool = False
+    doubtful: bool = False
 
     def __post_init__(self) -> None:
         if self.value is None:

@@ -29,7 +29,8 @@ from anonlib.pages.specs import (
 from anonlib.pages.words import number, raise_first_letter, speak, spell_model, spell_percent
 from anonlib.text import printable, read_worse, tell_apart
 
-#: good: within the bound. look: beyond a default threshold, or not measured, so a person decides.
+#: good: within the bound. look: beyond a default threshold, not measured, or doubted by the note of
+#: its measure, so a person decides.
 #: stop: a bound of the config itself is broken.
 State: TypeAlias = Literal["good", "look", "stop"]
 #: The states, the worst last.
@@ -39,6 +40,8 @@ _STATES: tuple[State, ...] = ("good", "look", "stop")
 UNTIL = "until"
 #: Whose the threshold of 0.09 is.
 _REGULATORS = "EMA Policy 0070 and Health Canada"
+#: What to do about a figure within its bound that its own measure doubts.
+_DOUBTED = "decide whether the figure proves enough, since its own measure doubts it."
 #: Most of any figure of utility, and whose that is.
 _MOST_LOSS, _OURS = 0.1, "anonlib's default"
 #: Figures that are the largest chance to be found, or bound it: a gate on one judges that chance.
@@ -71,11 +74,12 @@ class JudgedFigure:
 
 
 class FigureFinding(NamedTuple):
-    """A value, the part that it is of, and what it means."""
+    """A value, the part that it is of, what it means, and why its measure doubts it."""
 
     value: float
     of: str
     meaning: str
+    doubt: str = ""
 
 
 class _GateBounds:
@@ -317,23 +321,32 @@ def _say_unknown(question: _Question) -> JudgedFigure:
 
 def _judge_by_default(question: _Question, finding: FigureFinding) -> JudgedFigure:
     """By the threshold of the question."""
-    good = finding.value <= question.most
+    within = finding.value <= question.most
     of = f" of {printable(finding.of)}" if finding.of else ""
     return JudgedFigure(
         question.title,
-        "good" if good else "look",
+        "good" if within and not finding.doubt else "look",
         finding.value,
         f"{raise_first_letter(finding.meaning)}: {tell_apart(finding.value, [question.most])}{of}. "
-        f"{'Within' if good else 'Beyond'} {question.most:g}, the most by {question.whose}.",
-        "" if good else question.beyond,
+        f"{'Within' if within else 'Beyond'} {question.most:g}, the most by {question.whose}."
+        f"{_say_doubt(finding.doubt)}",
+        (_DOUBTED if finding.doubt else "") if within else question.beyond,
     )
+
+
+def _say_doubt(doubt: str) -> str:
+    """The doubt of a measure, as a sentence after others; empty without one."""
+    return f" The measure doubts it: {printable(doubt)}." if doubt else ""
 
 
 def _judge_gates(question: _Question, record: Record) -> Iterator[JudgedFigure]:
     for gate in list_gates(record):
         if gate.figure in question.measures or gate.measure in question.measures:
-            state: State = "good" if gate.passed else "stop"
-            reason, advice = _describe_gate(gate, record), "" if gate.passed else question.beyond
+            found = _find_values(gate.figure, record)
+            doubt = found[gate.subject].doubt if gate.subject in found else ""
+            state: State = ("look" if doubt else "good") if gate.passed else "stop"
+            advice = (_DOUBTED if doubt else "") if gate.passed else question.beyond
+            reason = f"{_describe_gate(gate, record)}{_say_doubt(doubt)}"
             yield JudgedFigure(question.title, state, None, reason, advice)
 
 
@@ -550,7 +563,8 @@ def _find_values(figure: str, record: Record) -> dict[str, FigureFinding]:
         if each["name"] == name and each["value"] is not None:
             of = each["of"]
             subject = _name_attack(measure, of) if measure in ATTACKS else of
-            values[of] = FigureFinding(each["value"], subject, meaning)
+            doubt = each["note"] if each.get("doubtful") else ""
+            values[of] = FigureFinding(each["value"], subject, meaning, doubt)
     return values
 
 

@@ -246,6 +246,7 @@ def test_a_split_of_the_release_says_what_flatters(good: Case) -> None:
     for figure in figures:
         flatters = not figure.name.startswith("baseline")
         assert ("looked at the target" in figure.note) is flatters
+        assert figure.doubtful is flatters
     published = replace(good, released=good.released.drop(HELD))
     nothing = measure.measure(published)
     assert {figure.name for figure in nothing.figures} == set(measure.names)

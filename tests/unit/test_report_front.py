@@ -390,6 +390,26 @@ class TestUtilities:
         record["evaluation"]["gates"] = [{**asked, "gate": "learning.accuracy_loss at most 0.3"}]
         assert judge_utilities(record)[RELATED].state == "good"
 
+    @pytest.mark.parametrize("gated", [False, True])
+    def test_what_its_own_measure_doubts_is_not_good(self, gated: bool) -> None:
+        note = "fewer than 200 rows to test on"
+        figure = reports.figure("accuracy_loss", -0.01, "a", note)
+        record = measured("learning", figure)
+        asked = gate("learning.accuracy_loss", "at most 0.1", "-0.01 of a", passed=True)
+        record["evaluation"]["gates"] = [asked] if gated else []
+        assert judge_utilities(record)[RELATED].state == "good"  # other notes are no doubt
+        figure["doubtful"] = True
+        found = judge_utilities(record)[RELATED]
+        assert found.state == "look"
+        assert found.reason.endswith(f" The measure doubts it: {note}.")
+        assert "Within" in found.reason
+        assert found.advice.startswith("decide whether the figure proves enough")
+        asked["passed"] = False
+        figure["value"] = 0.2
+        found = judge_utilities(record)[RELATED]
+        assert found.state == ("stop" if gated else "look")
+        assert found.advice.startswith("declare the target")
+
     def test_the_first_figure_with_a_value(self) -> None:
         record = measured("queries", reports.figure("median", 0.04))
         assert judge_utilities(record)[RELATED].value == 0.04

@@ -1,6 +1,7 @@
 """How well models predict that learned from the release."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -169,7 +170,7 @@ class Learning(ModelMeasure):
         figures: list[Figure] = []
         rows: list[tuple[str | float | None, ...]] = []
         name = "accuracy" if target.n_classes else "rmse"
-        notes = _notes(case, parts, target)
+        doubts = _list_doubts(case, parts, target)
         large = self.in_spark(case, parts.n_most)
         baselines = []
         for in_spark in (True, False):
@@ -181,8 +182,9 @@ class Learning(ModelMeasure):
             for model, comparison in zip(models, comparisons, strict=True):
                 of = label(model, self.models)
                 sampled = not in_spark and parts.n_most > self.sample_rows
-                said = [*notes, f"of samples of {self.sample_rows:,} rows"] if sampled else notes
-                figures += _figures(comparison, of, target.n_classes, "; ".join(said))
+                said = [*doubts, f"of samples of {self.sample_rows:,} rows"] if sampled else doubts
+                found = _figures(comparison, of, target.n_classes, "; ".join(said))
+                figures += (replace(each, doubtful=bool(doubts)) for each in found)
                 scores = (*comparison, base)
                 rows.append((of, *(round_figure(getattr(each, name)) for each in scores)))
         figures += _baseline(baselines[0], target.n_classes)
@@ -207,20 +209,20 @@ def label(model: Learner, among: Sequence[Learner]) -> str:
     return " ".join([model.type, *(f"{name}={value}" for name, value in given)])
 
 
-def _notes(case: "Case", parts: "Parts", target: LearnTarget) -> list[str]:
-    """What readers of the figures should know."""
-    notes = []
+def _list_doubts(case: "Case", parts: "Parts", target: LearnTarget) -> list[str]:
+    """Why the figures prove little."""
+    doubts = []
     if parts.test.released and case.looked_at_target:
-        notes.append("the anonymization looked at the target of the rows that test: they flatter")
+        doubts.append("the anonymization looked at the target of the rows that test: they flatter")
     y = target.values(parts.raw_test.sample)
     y = y[~np.isnan(y)]
     if len(y) < FEW_ROWS:
-        notes.append(f"fewer than {FEW_ROWS} rows to test on")
+        doubts.append(f"fewer than {FEW_ROWS} rows to test on")
     n_few = sum(int((y == c).sum()) < FEW_OF_CLASS for c in range(target.n_classes))
     if n_few:
         text = f"{n_few} of {target.n_classes} classes have fewer than {FEW_OF_CLASS} of them"
-        notes.append(text)
-    return notes
+        doubts.append(text)
+    return doubts
 
 
 def _figures(comparison: "Comparison", of: str, n_classes: int, note: str) -> Iterator[Figure]:
