@@ -76,14 +76,21 @@ def _policy(record: Record) -> tuple[CertificateSection, ...]:
 
 
 def _name_columns(record: Record) -> list[Record]:
-    """The models of the config, each with the column that it protects: the config may leave it out,
-    the audit names it."""
+    """The models of the config, each with the columns that it protects: the config may leave them
+    out, the audit names each in a verdict of its own."""
     own = [drop_usual("privacy model", spec) for spec in list_models(record)]
     bound = [drop_usual("privacy model", read_verdict_spec(v)) for v in list_verdicts(record)]
-    rest = [(each, {**each}) for each in bound if each not in own]
-    for _, plain in rest:
-        plain.pop("attribute", None)
-    return [next((each for each, plain in rest if plain == spec), spec) for spec in own]
+    named = [each for each in bound if each not in own and "attribute" in each]
+
+    def name(spec: Record) -> Record:
+        fit = [each["attribute"] for each in named if _drop(each, "attribute", "within") == spec]
+        return {**spec, "attribute": ", ".join(dict.fromkeys(fit))} if fit else spec
+
+    return [name(spec) for spec in own]
+
+
+def _drop(spec: Record, *names: str) -> Record:
+    return {name: value for name, value in spec.items() if name not in names}
 
 
 def _count_role(role: str, n: int) -> str:

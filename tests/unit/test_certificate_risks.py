@@ -114,6 +114,15 @@ def test_annexes_name_the_column_of_each_model() -> None:
         "3.2.2 l-diversity, t-closeness"
     ]
     assert diverse == "l-diversity of diagnosis, l = 2; l-diversity of income, l = 2"
+    of_thal = {**given["audit"]["verdicts"][1], "model": "l_diversity l=2 attribute=thal"}
+    given["audit"]["verdicts"].append(of_thal)
+    found = seal_record(json.dumps(given))
+    diverse = "l-diversity of diagnosis, thal, l = 2; l-diversity of income, l = 2"
+    wp216 = texts(found, "Annex: Opinion")
+    assert wp216["3.2.2 l-diversity, t-closeness"] == diverse
+    assert wp216["3 inference"].startswith(diverse)
+    assert texts(found, "Annex: EMA")["6 methodology"].endswith(diverse)
+    assert texts(found, "Annex: ISO/IEC")["7.3.4 data privacy models"].endswith(diverse)
 
 
 def test_annexes_name_the_tests_that_the_risks_show() -> None:
