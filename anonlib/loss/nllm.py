@@ -24,7 +24,8 @@ class Nllm(Metric):
     type: ClassVar[str] = "nllm"
     subject: ClassVar[Subject] = "categories"
     meaning: ClassVar[str] = (
-        "share of all categories that a released category covers; 0 to 1, more is worse"
+        "share of a hierarchy's leaves that a released node covers, less its own; without a "
+        "hierarchy 1 wherever a cell has two categories; 0 to 1, more is worse"
     )
     undefined: ClassVar[str] = "no nominal quasi-identifier varies"
 
