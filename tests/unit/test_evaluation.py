@@ -176,8 +176,8 @@ def test_what_is_no_number_passes_no_gate(order: int) -> None:
 @pytest.mark.parametrize(
     ("gate", "where", "text"),
     [
-        ({"of": "agee"}, "gates.0.of", "must be a column that is released: "),
-        ({"of": "name"}, "gates.0.of", "must be a column that is released: "),
+        ({"of": "agee"}, "gates.0.of", "did you mean age?"),
+        ({"of": "name"}, "gates.0.of", "must be a column that marginals.wasserstein is of: "),
         ({"at_least": 0.2}, "gates.0", "`at_least` is above `at_most`"),
         ({"at_most": float("nan")}, "gates.0.at_most", "finite"),
         ({"at_most": float("inf")}, "gates.0.at_most", "finite"),
@@ -227,7 +227,7 @@ HALF = {"type": "linkability", "first_half": ["nope"]}
         ("linkability", {"figure": "linkability.risk"}, None, "figure", "no two halves"),
         ("inference", {"figure": "inference.risk"}, TARGET, "figure", "no released column"),
         ("disclosure", {"figure": "disclosure.gain", "of": "age"}, None, "figure", "no released"),
-        ("disclosure", {"figure": "disclosure.lone", "of": "x"}, None, "of", "released: age"),
+        ("disclosure", {"figure": "disclosure.lone", "of": "x"}, None, "of", "is of: age"),
     ],
 )
 def test_no_release_has_such_a_figure(
