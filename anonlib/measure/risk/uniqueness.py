@@ -80,7 +80,8 @@ class Uniqueness(Measure):
             why = f"`population` is {population}, but the source has {n} persons"
             return tuple(Figure(name, None, of, why) for of in ("Pitman", "Zayatz"))
         if population == n or not unique:
-            note = "of the source itself" if population == n else "nobody is unique in the source"
+            own = "no larger population was given, so this is the source's own share"
+            note = own if population == n else "nobody is unique in the source"
             return tuple(Figure(name, unique, of, note) for of in ("Pitman", "Zayatz"))
         if source.overlap:
             return tuple(Figure(name, None, of, SEVERAL) for of in ("Pitman", "Zayatz"))
