@@ -521,7 +521,8 @@ def _judge_models(record: Record, names: Sequence[str]) -> JudgedFigure:
     """By the models of the sensitive columns, which are `names`."""
     if not names:
         text = "No column is declared sensitive."
-        return JudgedFigure(_TOLD.title, "look", None, text, "confirm that no column is.")
+        advice = "confirm that no released column is sensitive."
+        return JudgedFigure(_TOLD.title, "look", None, text, advice)
     verdicts = list_verdicts(record)
     guarded = {
         name: [v for v in verdicts if read_verdict_spec(v).get("attribute") == name]

@@ -250,7 +250,9 @@ class TestRisks:
         assert "No privacy model protects income level:" in risk(record, TOLD).reason
         del record["settings"]["columns"]["income level"]
         record["settings"]["columns"]["diagnosis"] = {"role": "target", "public": True}
-        assert risk(record, TOLD).reason == "No column is declared sensitive."
+        found = risk(record, TOLD)
+        assert found.reason == "No column is declared sensitive."
+        assert found.advice == "confirm that no released column is sensitive."
 
     def test_a_target_is_sensitive_unless_public(self) -> None:
         record = reports.unevaluated()
