@@ -8,6 +8,7 @@ from anonlib.pages.certificate import (
     CertificateSection,
     compare_to_threshold,
     describe_smallest,
+    find_mean_chance,
     is_in_memory,
     was_measured,
     was_tested,
@@ -31,7 +32,7 @@ from anonlib.pages.specs import (
     read_verdict_spec,
     say_persons,
 )
-from anonlib.pages.words import count_classes, speak, spell_model
+from anonlib.pages.words import count_classes, speak, spell_model, spell_role
 from anonlib.text import count_noun, printable
 
 #: Measures of the chance to be found, which EMA's threshold bounds.
@@ -95,17 +96,9 @@ def _drop(spec: Record, *names: str) -> Record:
 
 def _count_role(role: str, n: int) -> str:
     """`11 quasi-identifiers`, `2 dropped`."""
-    if role == "drop":
-        return f"{n} dropped"
-    return f"{n} {role}" if role in ("sensitive", "insensitive") else count_noun(n, _NOUNS[role])
-
-
-#: Roles that are nouns, in words.
-_NOUNS = {
-    "quasi_identifier": "quasi-identifier",
-    "identifier": "identifier",
-    "target": "target",
-}
+    name = spell_role(role)
+    is_noun = role in ("identifier", "quasi_identifier", "target")
+    return count_noun(n, name) if is_noun else f"{n} {name}"
 
 
 #: Tests without a control, in words: linkage of rows is not the linkability of WP216.
@@ -182,7 +175,6 @@ class _Points:
         expires = self._context.get("expires")
         access = self._context.get("access")
         rows = count_noun(self._record["audit"]["n_rows"], "row")
-        maximum = "largest and mean chance by class size" if self._counts_rows() else "k"
         return {
             "6.2.2 security and privacy practices": f"access: {access}" if access else NOT_COVERED,
             "6.2.3 motives and capacity to re-identify": self._say_attackers(),
@@ -196,7 +188,7 @@ class _Points:
                 _count_role(role, n) for role, n in self._count_roles().items()
             ),
             "7.2.5 dataset properties": f"{rows} in {count_classes(self._record['audit'])}",
-            "7.3.2 maximum or average risk": maximum,
+            "7.3.2 maximum or average risk": self._say_averages(),
             "7.3.3 population or sample": self._say_population(),
             "7.3.4 data privacy models": "; ".join(map(spell_model, self._models)),
             "8.2.2 quantifying identifiability": "counted by the audit on the released rows",
@@ -249,6 +241,13 @@ class _Points:
         if found is None:
             return compare_to_threshold(None)
         return describe_smallest(round(1 / found.value), in_persons=not self._counts_rows())
+
+    def _say_averages(self) -> str:
+        """Which of the two chances the risks show."""
+        if self._counts_rows():
+            return "largest and mean chance by class size"
+        mean = "" if find_mean_chance(self._record) is None else ", and the mean as measured"
+        return f"largest chance by class size, in persons{mean}"
 
     def _list_attacks(self) -> list[str]:
         """Who may attack, as far as the config says so, and what was tried."""

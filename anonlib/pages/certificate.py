@@ -39,7 +39,7 @@ from anonlib.pages.specs import (
     read_persons,
     say_persons,
 )
-from anonlib.pages.words import number, show_measurement, speak
+from anonlib.pages.words import number, show_measurement, speak, spell_role
 from anonlib.text import MISSING_TOKENS, count_noun, is_few, printable, tell_apart
 
 #: Said where nothing covers a point.
@@ -217,7 +217,7 @@ def _columns(record: Record) -> Iterator[Row]:
         loss = "; ".join(told) or "–"
         # They would tell of few suppressed rows, too.
         loss = ("withheld" if "recoder" in column else "–") if has_few(record) else loss
-        yield name, speak(column["role"]), describe_released(column), loss
+        yield name, spell_role(column["role"]), describe_released(column), loss
 
 
 def _verdicts(record: Record) -> Iterator[Row]:
@@ -271,10 +271,15 @@ def _risks(record: Record) -> Iterator[Row]:
     exact = all(verdict["exact"] for verdict in audit["verdicts"] if is_k_anonymity(verdict))
     known = "exact" if exact and not by_batch else "at most"
     yield _chance("largest chance", None if largest is None else largest.value, known)
+    how = f"measured{OF_BATCH if is_batch(record) else ''}, each person by the smallest class"
+    yield _chance("mean chance", find_mean_chance(record), how)
+
+
+def find_mean_chance(record: Record) -> float | None:
+    """The measured mean chance of a person to be found; None if it was not measured, or of rows."""
     figures = _list_figures(record, "reidentification")
     means = [f["value"] for f in figures if f["name"] == "prosecutor_mean" and not f.get("by_rows")]
-    how = f"measured{OF_BATCH if is_batch(record) else ''}, each person by the smallest class"
-    yield _chance("mean chance", means[0] if means else None, how)
+    return means[0] if means else None
 
 
 def describe_chances(

@@ -27,7 +27,7 @@ from anonlib.pages.specs import (
     read_persons,
     read_verdict_spec,
 )
-from anonlib.pages.words import number, show_measurement, speak, spell_model
+from anonlib.pages.words import number, show_measurement, speak, spell_model, spell_role
 from anonlib.text import count_noun, printable, read_worse
 
 Pair: TypeAlias = tuple[float | None, float | None]
@@ -401,7 +401,7 @@ def _columns(this: Record, other: Record) -> Table | None:
 def _describe_column(column: Record | None) -> str:
     if column is None:
         return "not there"
-    parts = [speak(column["role"]), column.get("scale", ""), describe_released(column)]
+    parts = [spell_role(column["role"]), column.get("scale", ""), describe_released(column)]
     return ", ".join(filter(None, parts))
 
 

@@ -54,6 +54,7 @@ from anonlib.pages.words import (
     spell_label,
     spell_model,
     spell_percent,
+    spell_role,
 )
 from anonlib.text import count_noun, printable
 
@@ -457,7 +458,7 @@ def _attributes(columns: Mapping[str, Record]) -> Table | None:
     rows = tuple(
         (
             printable(name),
-            speak(each["role"]),
+            spell_role(each["role"]),
             each.get("scale", ""),
             describe_released(each),
         )
@@ -472,7 +473,7 @@ def describe_released(column: Record) -> str:
         along = " along its hierarchy" if column.get("hierarchy") else ""
         return f"{spell_plugin('recoder', read_recoder_spec(column))}{along}"
     if not is_released(column):
-        return "dropped"
+        return "not released"
     return "keyed pseudonym" if column.get("pseudonym") else "as it is"
 
 

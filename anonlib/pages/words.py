@@ -55,6 +55,11 @@ def speak(name: str) -> str:
     return printable(name).replace("_", " ")
 
 
+def spell_role(role: str) -> str:
+    """The role of a column in words."""
+    return {"quasi_identifier": "quasi-identifier", "drop": "dropped"}.get(role, speak(role))
+
+
 def as_sentence(text: str) -> str:
     """A note as a sentence, with an upper-case letter in front and a full stop at its end."""
     text = printable(text)

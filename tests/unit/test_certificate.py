@@ -104,9 +104,9 @@ def test_the_first_pages() -> None:
     assert not any("without a person" in name for name in data)
     assert (data["rows"], data["rows of the smallest class"]) == ("30,000", "10")
     columns = texts(found, "Columns")
-    assert columns["name"] == "identifier | dropped | –"
+    assert columns["name"] == "identifier | not released | –"
     assert columns["age"].startswith(
-        "quasi identifier | interval | distribution changed by 0.014; 0.021 of its variance lost"
+        "quasi-identifier | interval | distribution changed by 0.014; 0.021 of its variance lost"
     )
     assert columns["city"] == "insensitive | as it is | –"
     verdicts = texts(found, "Verdicts")
@@ -176,6 +176,9 @@ def test_chances_of_persons_of_a_unit() -> None:
     risks = texts(seal_record(json.dumps(given)), "Risks")
     assert risks["largest chance to be found by class size"] == "0.05 | – | exact | within 0.09"
     assert risks["mean chance to be found by class size"].startswith("not covered")
+    average = "7.3.2 maximum or average risk"
+    largest = "largest chance by class size, in persons"
+    assert texts(seal_record(json.dumps(given)), "Annex: ISO/IEC")[average] == largest
     means = reports.findings([reports.figure("prosecutor_mean", 0.04)])
     given["evaluation"] = {"measures": {"reidentification": means}, "gates": []}
     given["audit"]["verdicts"][0] |= {"value": 10, "exact": False}
@@ -184,6 +187,8 @@ def test_chances_of_persons_of_a_unit() -> None:
     assert risks["mean chance to be found by class size"] == (
         "0.04 | – | measured, each person by the smallest class | within 0.09"
     )
+    iso = texts(seal_record(json.dumps(given)), "Annex: ISO/IEC")
+    assert iso[average] == f"{largest}, and the mean as measured"
     given["audit"]["verdicts"][0]["value"] = None
     risks = texts(seal_record(json.dumps(given)), "Risks")
     assert risks["largest chance to be found by class size"].startswith("not covered")
@@ -504,7 +509,7 @@ def test_many_columns_have_an_annex() -> None:
     many = record()
     many["settings"]["columns"] |= {f"c{i}": {"role": "drop"} for i in range(20)}
     found = seal_record(json.dumps(many))
-    assert texts(found, "Columns, listed in an annex")["drop"] == "20 columns"
+    assert texts(found, "Columns, listed in an annex")["dropped"] == "20 columns"
     assert len(texts(found, "Annex: columns")) == 25
 
 

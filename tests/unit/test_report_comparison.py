@@ -244,8 +244,8 @@ class TestApart:
         assert page.comparable
         assert rows(page.columns) == {
             "age": (
-                "quasi identifier, continuous, interval",
-                "quasi identifier, continuous, centroid",
+                "quasi-identifier, continuous, interval",
+                "quasi-identifier, continuous, centroid",
             )
         }
 
