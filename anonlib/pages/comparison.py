@@ -116,8 +116,8 @@ def make_comparison_page(this: Record, other: Record) -> ComparisonPage:
         comparable=comparable,
         summary=(
             *_summary((this, other), reasons, risks, [*losses, *utilities]),
-            _list_differing("Settings", settings),
-            *([_list_differing("Columns", columns)] if columns else ()),
+            f"Settings that differ: {_list_names(settings) or 'none'}.",
+            *_say_recoded(this, other, columns),
         ),
         glance=tuple(
             (name, (*judge_risks(record), *judge_utilities(record)))
@@ -323,10 +323,16 @@ def _summary(
         yield _count_better("loss and utility", utilities)
 
 
-def _list_differing(what: str, table: Table | None) -> str:
-    """The names in the rows of a table of differences, as a sentence."""
-    names = ", ".join(str(row[0]) for row in table.rows) if table else "none"
-    return f"{what} that differ: {names}."
+def _say_recoded(this: Record, other: Record, columns: Table | None) -> Iterator[str]:
+    """The columns that differ only in how they are released. `explain_apart` names the others."""
+    apart = map(printable, _other_columns(this.get("settings") or {}, other.get("settings") or {}))
+    if names := _list_names(columns, but=[*apart]):
+        yield f"Columns that are released in another way: {names}."
+
+
+def _list_names(table: Table | None, but: Sequence[str] = ()) -> str:
+    """The names in the rows of a table of differences, but for some."""
+    return ", ".join(str(row[0]) for row in table.rows if row[0] not in but) if table else ""
 
 
 def _count_better(what: str, rows: Iterable[_Row]) -> str:

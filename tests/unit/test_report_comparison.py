@@ -242,12 +242,19 @@ class TestApart:
         other["settings"]["columns"]["age"]["recoder"] = "centroid"
         page = make_comparison_page(this, other)
         assert page.comparable
+        assert page.summary[-1] == "Columns that are released in another way: age."
         assert rows(page.columns) == {
             "age": (
                 "quasi-identifier, continuous, interval",
                 "quasi-identifier, continuous, centroid",
             )
         }
+
+    def test_columns_are_named_once(self) -> None:
+        this, other = two()
+        del other["settings"]["columns"]["diagnosis"]
+        lead = " ".join(make_comparison_page(this, other).summary)
+        assert lead.count("diagnosis") == 1
 
     def test_what_records_cant_show_is_said(self) -> None:
         this, other = two()
