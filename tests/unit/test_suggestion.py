@@ -1,5 +1,8 @@
 """`anonlib.suggest`: what it tries, what it chooses, and its page."""
 
+import io
+import re
+from contextlib import redirect_stdout
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,6 +14,7 @@ import pytest
 import yaml
 
 import anonlib
+from anonlib.cli.show.suggestions import print_suggestion
 from anonlib.errors import ConfigError, InfeasibleError, InputError
 from anonlib.in_hand import suggestion
 from anonlib.in_hand.suggestion import Attempt, Choice, Suggestion
@@ -246,6 +250,12 @@ def test_with_a_unit_the_persons_of_classes_are_judged() -> None:
     for choice in found.choices:
         assert attempt_of(found, choice).risks["prosecutor_max"] <= 0.15
     assert any("not measured by reidentification.marketer" in note for note in found.notes)
+    with redirect_stdout(io.StringIO()) as out:
+        print_suggestion(found, "a.yaml", found.config)
+    rows = re.findall(r"^(?:mdav|mondrian) +(\d+) +\S+ +(\S+) +\S+ *$", out.getvalue(), re.M)
+    assert len(rows) == 8
+    assert re.search(r"k +loss +1 / k +seconds", out.getvalue())
+    assert all(float(chance) == pytest.approx(1 / int(k), rel=1e-3) for k, chance in rows)
 
 
 def test_a_release_by_the_first_choice_passes_the_gates() -> None:

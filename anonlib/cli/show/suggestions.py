@@ -38,12 +38,13 @@ def print_suggestion(
         "kernel",
         NumberHead("k"),
         NumberHead("loss"),
-        NumberHead("mean chance"),
+        NumberHead("1 / k" if own.unit else "mean chance"),
         NumberHead("seconds"),
     )
     for each in suggestion.attempts:
-        loss, chance = spell_figure(each.loss, "failed"), spell_figure(each.chance, "")
-        table.add_row(each.kernel, str(each.k), loss, chance, f"{each.seconds:.1f}")
+        risk = spell_figure(None if each.loss is None else each.risk, "")
+        loss = spell_figure(each.loss, "failed")
+        table.add_row(each.kernel, str(each.k), loss, risk, f"{each.seconds:.1f}")
     to.print(table)
     for choice in suggestion.choices:
         to.print()
