@@ -102,7 +102,7 @@ def test_a_setting_is_chosen_by_keys_and_its_config_copied(
     assert visit.text("explore-name") == "single, mondrian, k 10"
     assert visit.text("explore-said") != first
     assert visit.text("explore-figures") != figures
-    assert "largest chance to be found 0.1, accuracy 0.82" in visit.text("explore-said")
+    assert "largest chance to be found is 0.1, accuracy 0.82" in visit.text("explore-said")
     assert "Not on the frontier" in visit.text("explore-said")
     visit.focus("explore-copy")
     visit.page.keyboard.press("Enter")
@@ -271,7 +271,34 @@ def test_equal_settings_are_all_on_the_frontier(browser: Any, tmp_path: Path) ->
     visit.close()
 
 
-#: The labels of a plot that are over each other, or that of a bound over a point.
+@pytest.mark.parametrize("width", WIDTHS)
+def test_labels_lie_over_no_point(browser: Any, tmp_path: Path, width: int) -> None:
+    """Where settings are near to each other."""
+    found = {
+        "refine": [(5, 0.174, 0.055), (10, 0.083, 0.11), (20, 0.0415, 0.196), (50, 0.02, 0.335)],
+        "mondrian": [(5, 0.152, 0.075), (10, 0.072, 0.13), (20, 0.036, 0.205), (50, 0.015, 0.358)],
+        "mdav": [(5, 0.2, 0.07), (10, 0.1, 0.147), (20, 0.058, 0.197), (50, 0.02, 0.405)],
+    }
+    tags = {
+        ("refine", 10): "1 least loss",
+        ("refine", 20): "2 safer",
+        ("mondrian", 10): "3 quicker",
+    }
+    rows = [
+        {"kernel": kernel, "k": k, "risk": risk, "loss": loss, "seed": 0}
+        | {"tag": tags.get((kernel, k), "")}
+        for kernel, points in found.items()
+        for k, risk, loss in points
+    ]
+    path, axes, figures = tmp_path / "near.html", ("kernel", "k", "seed"), ("loss",)
+    path.write_text(render_sweep(rows, title="t", axes=axes, figures=figures, goals=GOALS), "utf-8")
+    visit = Visit(browser, path, width)
+    assert visit.page.locator("#explore-plot .aside").count() == 3
+    assert visit.page.evaluate(APART) == []
+    visit.close()
+
+
+#: The labels of a plot that are over each other, or over a point.
 APART = """(() => {
   const all = (names) => [...document.querySelectorAll(names)]
     .map((e) => [e, e.getBoundingClientRect()]);
@@ -283,5 +310,5 @@ APART = """(() => {
     && b.right < a.right - 1;
   return labels.filter((each) => labels.some((other) => over(each, other))
     || bounds.some((bound) => across(each, bound))
-    || (each[0].hasAttribute("transform") && points.some((point) => over(each, point))))
+    || points.some((point) => over(each, point)))
     .map(([e]) => e.textContent); })()"""

@@ -93,9 +93,17 @@
     return [boxes, lines];
   };
 
-  // Labels of the named settings, each where no other label is, and no line if there is such a place:
-  // `taken` are the boxes of the labels and of the points that are there, `lines` those of bounds.
-  const drawTags = (settings, place, taken, lines) => {
+  // Boxes along a line through places.
+  const boxesAlong = (places) => places.slice(1).flatMap(([x, y], i) => {
+    const [from, base] = places[i], n = Math.ceil(Math.hypot(x - from, y - base) / 4);
+    return Array.from({ length: n }, (_, j) => [from + (x - from) * j / n, base + (y - base) * j / n])
+      .map(([a, b]) => [a - 2, a + 2, b - 2, b + 2]);
+  });
+
+  // Labels of the named settings, each where no other label is, and if there is such a place, no point
+  // and no line: `taken` are the boxes of the labels that are there, `points` those of the points,
+  // `lines` those of bounds and of the frontier.
+  const drawTags = (settings, place, taken, points, lines) => {
     const shown = named.filter((each) => settings.includes(each));
     const full = [...taken, ...shown.map(place).map(([x, y]) => [x - 9, x + 9, y - 8, y + 4])];
     for (const each of shown) {
@@ -107,7 +115,7 @@
         .filter(([from, base]) => from > LEFT && from + width < W && base > TOP && base < BOTTOM);
       const box = ([from, base]) => [from, from + width, base - 12, base];
       const find = (others) => spots.find((spot) => others.every((other) => apart(box(spot), other)));
-      const free = find([...full, ...lines]) || find(full) || spots[0] || [LEFT, y];
+      const free = find([...full, ...points, ...lines]) || find([...full, ...points]) || find(full) || spots[0] || [LEFT, y];
       full.push(box(free));
       draw("text", { x: free[0], y: free[1], class: "aside" }, each.tag);
     }
@@ -126,7 +134,8 @@
     }
     for (const tick of xs) draw("text", { x: px(tick), y: BOTTOM + 20, class: "tick middle" }, number(tick));
     const place = (each) => [px(mean(each, x)), py(mean(each, y))];
-    const [taken, lines] = drawBounds(bounds, px, settings.map(place).map(([a, b]) => [a - 8, a + 8, b - 8, b + 8]));
+    const points = settings.map(place).map(([a, b]) => [a - 8, a + 8, b - 8, b + 8]);
+    const [taken, lines] = drawBounds(bounds, px, points);
     draw("polyline", { class: "frontier",
       points: best.map((each) => `${px(mean(each, x))},${py(mean(each, y))}`).join(" ") });
     for (const each of settings) {
@@ -135,7 +144,7 @@
         class: `point line-${i + 1}` }, data.marks[i]);
       point.addEventListener("click", () => choose(each));
     }
-    drawTags(settings, place, taken, lines);
+    drawTags(settings, place, taken, points, [...lines, ...boxesAlong(best.map(place))]);
     if (settings.includes(chosen)) {
       draw("circle", { cx: px(mean(chosen, x)), cy: py(mean(chosen, y)), r: 9, class: "ring" });
     }
@@ -174,7 +183,7 @@
     plot.setAttribute("aria-label", [`${y[0]} by ${x[0]} of ${settings.length} settings, ${best.length} on the frontier`,
       ...bounds.map(([, label]) => `a line at ${label}`), ...named.map((each) => `${each.tag}: ${name(each)}`)].join("; "));
     const told = [+risk.value, +utility.value].filter((i) => chosen.figures[i])
-      .map((i) => `${data.goals[i][0]} ${number(mean(chosen, i))}`);
+      .map((i, at) => `${data.goals[i][0]} ${at ? "" : "is "}${number(mean(chosen, i))}`);
     one("explore-name").textContent = name(chosen) + (chosen.tag ? ` (${chosen.tag})` : "");
     // Of each risk: who reads of one bound takes it for that of all.
     const held = data.goals.flatMap(([label], i) => (chosen.figures[i] ? boundsOf(i) : []).map(([value, bound, most]) =>
