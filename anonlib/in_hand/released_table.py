@@ -164,9 +164,11 @@ class Release:
 
     def _repr_html_(self) -> str:
         """A short table, for notebooks."""
-        from markupsafe import escape
+        from anonlib.pages.words import mark_code
 
-        rows = [f"<tr><th>{escape(n)}</th><td>{escape(t)}</td></tr>" for n, t in self._lines()]
+        rows = [
+            f"<tr><th>{mark_code(n)}</th><td>{mark_code(t)}</td></tr>" for n, t in self._lines()
+        ]
         return f"<table>{''.join(rows)}</table>"
 
     def _lines(self) -> Iterator[tuple[str, str]]:

@@ -239,13 +239,11 @@ class Suggestion:
         return "\n".join(["Suggestion:", *lines, *[f"  note: {note}" for note in self.notes]])
 
     def _repr_html_(self) -> str:
-        from markupsafe import escape
+        from anonlib.pages.words import mark_code
 
-        rows = [
-            f"<tr><th>{escape(choice.name)}</th><td>{escape(choice.reason)}</td></tr>"
-            for choice in self.choices
-        ]
-        rows += [f"<tr><th>note</th><td>{escape(note)}</td></tr>" for note in self.notes]
+        lines = [(choice.name, choice.reason) for choice in self.choices]
+        lines += [("note", note) for note in self.notes]
+        rows = [f"<tr><th>{mark_code(n)}</th><td>{mark_code(t)}</td></tr>" for n, t in lines]
         return f"<table>{''.join(rows)}</table>"
 
 
