@@ -360,6 +360,9 @@ def test_its_page_and_how_it_shows_itself(tmp_path: Path) -> None:
         assert "Aberdeen" not in text
     assert "Line chart, Loss against mean chance to be found" in found.report()
     assert "k_anonymity" in found.report()  # the config of a choice
+    assert "<p>12 of 12 attempts, on 600 rows.</p>" in found.report()  # other notes are a list
+    for text in (found.report(), found._repr_html_()):
+        assert "<code>scales</code> can say otherwise" in text
 
 
 @pytest.mark.parametrize(
