@@ -67,6 +67,7 @@ def render_sweep(
     fences: Sequence[str] = (),
     bounds: Sequence[BoundLine] = (),
     note: str = "",
+    meanings: Mapping[str, str] | None = None,
 ) -> str:
     """The page of a sweep, as HTML.
 
@@ -86,8 +87,9 @@ def render_sweep(
         fences: The axes whose values are not compared.
         bounds: Lines across the axes of risks.
         note: A sentence above the chart of risk against utility.
+        meanings: What figures mean, by their keys.
     """
-    page = make_sweep_page(rows, title, axes, figures)
+    page = make_sweep_page(rows, title, axes, figures, meanings or {})
     page = replace(page, summary=(*page.summary, *map(printable, notes)))
     explorer = make_explorer(rows, name_axes([a for a in axes if a != SEED]), goals, fences, bounds)
     return render_explorer("sweep.html", explorer, page=page, over=SEED, note=note)

@@ -11,7 +11,7 @@ from anonlib.config.yaml import shorten_key
 from anonlib.measure import Cell
 from anonlib.pages.charts import Chart, Line, Table, draw_bars, draw_dots, draw_lines
 from anonlib.pages.measures import MAX_CHARTS
-from anonlib.pages.words import name_value, number, speak
+from anonlib.pages.words import as_sentence, name_value, number, speak
 from anonlib.text import count_noun, printable
 
 Row = Mapping[str, Any]
@@ -28,7 +28,7 @@ class SweepPage:
     Attributes:
         title: The title.
         summary: Sentences.
-        figures: For each figure its name and its charts.
+        figures: For each figure its name, its meaning and its charts.
         points: Means and deviations of all figures.
         failures: Points that failed, with their errors; None without any.
         constants: Names and values of axes that have one value only.
@@ -36,7 +36,7 @@ class SweepPage:
 
     title: str
     summary: tuple[str, ...]
-    figures: tuple[tuple[str, tuple[Chart, ...]], ...]
+    figures: tuple[tuple[str, str, tuple[Chart, ...]], ...]
     points: Table
     failures: Table | None
     constants: tuple[tuple[str, str], ...]
@@ -47,6 +47,7 @@ def make_sweep_page(
     title: str,
     axes: Sequence[str],
     figures: Sequence[str],
+    meanings: Mapping[str, str],
 ) -> SweepPage:
     """The content of the page. Arguments are as in `anonlib.pages.render_sweep`."""
     results = [row for row in rows if not row.get("error")]
@@ -58,7 +59,14 @@ def make_sweep_page(
     return SweepPage(
         title=printable(title),
         summary=tuple(_summary(results, failures)),
-        figures=tuple((speak(f), _charts(results, f, plan)) for f in figures),
+        figures=tuple(
+            (
+                speak(f),
+                as_sentence(meanings[f]) if meanings.get(f) else "",
+                _charts(results, f, plan),
+            )
+            for f in figures
+        ),
         points=_points(results, failures, point_axes, figures, plan.names),
         failures=_failures(failures, shown_axes, plan.names),
         constants=tuple(

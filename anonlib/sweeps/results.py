@@ -359,6 +359,7 @@ def render_results(result: SweepResult) -> str:
         goals=[*_goals(result.rows, figures, found)],
         bounds=bounds,
         note=others,
+        meanings={name: _explain(name) for name in figures},
         fences=[
             axis
             for axis in axes
@@ -470,7 +471,7 @@ def _goals(
     """What settings of a sweep are chosen by: risks, the figures that the page shows, and all other
     figures of the releases. Those that have no better direction are only told."""
     from anonlib.pages.explorer import Goal
-    from anonlib.pages.meanings import RELATIVE, explain_figure
+    from anonlib.pages.meanings import RELATIVE
 
     for name, label in RISKS.items():
         yield Goal(name, label, risk=True, worst=name == "prosecutor_max")
@@ -480,10 +481,17 @@ def _goals(
     }
     for name in dict.fromkeys([*figures, *others]):
         if not name.startswith(("raw_", "baseline_", "cv_")):
-            keys = [_ALIASES.get(name, ""), *(f"{family}.{name}" for family in _LIKE)]
-            worse = read_worse(next(filter(None, map(explain_figure, keys)), ""))
+            worse = read_worse(_explain(name))
             judged = bool(worse) and (name != RELATIVE or len(models) == 1)
             yield Goal(name, name.replace("_", " "), less=worse != "less", judged=judged)
+
+
+def _explain(name: str) -> str:
+    """The meaning of a figure of a sweep, with the worse direction; empty if it is not known."""
+    from anonlib.pages.meanings import explain_figure
+
+    keys = [_ALIASES.get(name, ""), *(f"{family}.{name}" for family in _LIKE)]
+    return next(filter(None, map(explain_figure, keys)), "")
 
 
 def as_csv(result: SweepResult) -> str:

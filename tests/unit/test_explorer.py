@@ -71,6 +71,11 @@ def config_of(data: dict[str, Any], i: int) -> str:
     return "\n".join(chain(*(data["lines"][a:b] for a, b in data["settings"][i]["yaml"]))) + "\n"
 
 
+def test_the_meanings_of_figures_of_a_sweep() -> None:
+    assert "Share of the spread of numbers and ranks that lies within cells;" in usual()
+    assert "The score of the same model learning from original rows;" in usual()
+
+
 def test_one_script_and_its_hash() -> None:
     found = Scripts(usual())
     [(_, script)] = [(g, t) for g, t in found.texts if g.get("type") != "application/json"]

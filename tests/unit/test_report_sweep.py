@@ -24,8 +24,8 @@ def rendered(rows: Any = None, **changes: Any) -> str:
 
 def test_means_and_deviations_over_seeds() -> None:
     rows = reports.sweep_rows()
-    page = make_sweep_page(rows, "t", AXES, FIGURES)
-    name, charts = page.figures[0]
+    page = make_sweep_page(rows, "t", AXES, FIGURES, {})
+    name, _, charts = page.figures[0]
     assert name == "accuracy"
     assert [chart.title for chart in charts] == ["adult", "heart"]
     assert len(charts[0].table.rows) == 8
@@ -53,7 +53,7 @@ def test_a_failure_is_told_once_for_all_seeds() -> None:
         for row in reports.sweep_rows()
         if not row["error"]
     ]
-    page = make_sweep_page(rows, "t", AXES, FIGURES)
+    page = make_sweep_page(rows, "t", AXES, FIGURES, {})
     assert page.failures is not None
     assert page.failures.heads == ("case", "kernel", "k", "encoding", "points", "error")
     assert len(page.failures.rows) == 4
@@ -81,8 +81,8 @@ def test_one_look_in_any_order_of_rows() -> None:
 def test_a_line_has_one_colour_everywhere() -> None:
     """Also where others are missing."""
     rows = [r for r in reports.sweep_rows() if r["case"] == "adult" or r[KERNEL] != "mdav"]
-    page = make_sweep_page(rows, "t", AXES, FIGURES)
-    second = page.figures[0][1][1]
+    page = make_sweep_page(rows, "t", AXES, FIGURES, {})
+    second = page.figures[0][2][1]
     assert second.legend == ((1, "●", "mdav"), (2, "■", "mondrian"))
     assert "var(--line-2)" in second.svg
     assert "var(--line-1)" not in second.svg
@@ -113,6 +113,16 @@ def test_names_along_the_axis(varied: list[str], drawn: str) -> None:
     text = rendered(rows, axes=(KERNEL, *varied, "seed", "encoding"), figures=("sse",))
     assert f'aria-label="{drawn}' in text
     assert "The same everywhere" in text
+
+
+def test_what_figures_mean_stands_under_their_names() -> None:
+    rows = [row for row in reports.sweep_rows() if row["case"] == "adult"]
+    text = rendered(rows, meanings={"sse": "share of `it`; more is worse"}, notes=["a `note`"])
+    assert re.search(
+        r">sse</h2>\s*<p class=.about.>Share of <code>it</code>; more is worse.</p>", text
+    )
+    assert "<figcaption> <small>sse by k</small>" in text  # the name stands above
+    assert "a <code>note</code>" in text
 
 
 def test_no_points() -> None:
