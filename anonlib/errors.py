@@ -127,13 +127,13 @@ class InputError(AnonlibError):
 
 
 class AuditError(AnonlibError):
-    """The audit did not pass; nothing was published."""
+    """The audit did not pass; nothing was released."""
 
     exit_code = 3
 
 
 class GateError(AnonlibError):
-    """A figure of the release is outside the config's gates; nothing was published."""
+    """A figure of the release is outside the config's gates; nothing was released."""
 
     exit_code = 4
 

@@ -218,7 +218,7 @@ class AuditReport:
             failed = [f"{v.model}: {v.note or count_failing(v.n_failing)}" for v in failing]
             told = [advice] if advice and failing else []
             texts = "; ".join([*failed, *map(str, self.problems), *told])
-            raise AuditError(f"{what} failed, nothing was published: {texts}")
+            raise AuditError(f"{what} failed, nothing was released: {texts}")
 
     @property
     def of_whole(self) -> "AuditReport":

@@ -84,7 +84,7 @@ class Evaluation:
         """Raises GateError unless all gates passed."""
         failed = [judged.text for judged in self.gates if not judged.passed]
         if failed:
-            raise GateError(f"gates not passed, nothing was published: {'; '.join(failed)}")
+            raise GateError(f"gates not passed, nothing was released: {'; '.join(failed)}")
 
     def to_dict(self) -> dict[str, Any]:
         """The evaluation as dicts, lists, numbers and texts, for the private record."""

@@ -144,7 +144,7 @@ def test_gates_stop_a_release(
     assert said.code == 4
     page = f"{tmp_path}/out/table.private/r2.html"
     assert said.error == (
-        "error: gates not passed, nothing was published: probe.n at most 59: 60; all figures: "
+        "error: gates not passed, nothing was released: probe.n at most 59: 60; all figures: "
         f"{page}\n"
     )
     assert Path(page).is_file()

@@ -381,7 +381,7 @@ def test_failed_audit(
         patch.setattr(auditing, "audit_parts", stricter)
         said = shell.release(config)
     assert said.code == 3
-    assert said.error.startswith("error: the audit failed, nothing was published: k_anonymity k=59")
+    assert said.error.startswith("error: the audit failed, nothing was released: k_anonymity k=59")
     assert len(said.error.splitlines()) == 1
     assert settled_files(Path(config["release"]["path"])) == before
     assert left(tmp_path / "out") == {"table", "table.private"}

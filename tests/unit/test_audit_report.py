@@ -59,7 +59,7 @@ def test_advice_is_given_where_a_model_fails() -> None:
     failing = report(K4, verdict("l_diversity s l=2", 1, 2, holds=False))
     with pytest.raises(AuditError, match=r"l_diversity s l=2: 2 classes fail; merge cells$"):
         failing.require_passed("the audit", "merge cells")
-    with pytest.raises(AuditError, match=r"nothing was published: $"):
+    with pytest.raises(AuditError, match=r"nothing was released: $"):
         report().require_passed("the audit", "merge cells")
 
 

@@ -530,7 +530,7 @@ def test_the_audit_is_judged_again() -> None:
         "the smallest class has 20 persons, a chance of 1/20 = 0.0500"
     )
     for smallest in (0, 11):
-        with pytest.raises(AuditError, match="policy ema-0070 is not kept, nothing was published"):
+        with pytest.raises(AuditError, match="policy ema-0070 is not kept, nothing was released"):
             require_rules(config, schema, smallest)
     assert require_rules(parse(RAW), schema, 0) == ()
 

@@ -102,7 +102,7 @@ def test_one_class_is_no_classes() -> None:
 def test_a_failed_audit_stops_the_run() -> None:
     whole: Any = SimpleNamespace(n_rows=3, digest=Digest(3))
     for failed in (report(3, GOOD, BAD), report(3, problems=(Problem("a", "no"),))):
-        with pytest.raises(AuditError, match="the audit failed, nothing was published: ") as error:
+        with pytest.raises(AuditError, match="the audit failed, nothing was released: ") as error:
             staged_audit.require_audited(failed, whole, whole, whole, limit(0))
         assert ("l_diversity l=2: 4 classes fail" in str(error.value)) == (BAD in failed.verdicts)
         assert ("a: no" in str(error.value)) == (failed.problems != ())

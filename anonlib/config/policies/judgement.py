@@ -147,7 +147,7 @@ def require_rules(
     failed = [f"{v.rule}: {v.reason}" for v in verdicts if v.state == "not kept"]
     if failed and config.policy is not None:
         raise AuditError(
-            f"policy {config.policy.name} is not kept, nothing was published: {'; '.join(failed)}"
+            f"policy {config.policy.name} is not kept, nothing was released: {'; '.join(failed)}"
         )
     return verdicts
 
