@@ -47,8 +47,8 @@ class SpecialUniques(Measure):
     even those of one person: where several persons have the values of a row, nobody is singled out
     either way, but the chance may be larger.
 
-    Released values are compared as they are. Rows of a sample of at most 10,000 stand for all; each
-    of them is compared with the whole table.
+    Released values are compared as they are. Rows of a sample of about 10,000 stand for all; each
+    is compared with the whole table.
     Cost: for each table one aggregate and one pass, O(n c) for c combinations: 92 of at most 3 of 8
     columns, 175 of 10; twice as many in a source with a `unit`.
     """
@@ -87,7 +87,7 @@ class SpecialUniques(Measure):
         )
         names = [column.name for column in columns]
         notes = [
-            f"{found.n} of {n} rows" if found.n < n else ""
+            f"{found.n:,} of {n:,} rows" if found.n < n else ""
             for found, n in zip((before, after), (case.n_source, case.n_released), strict=True)
         ]
         figures = (
