@@ -1,11 +1,14 @@
 """Looks at tables: the first rows of a release, how often values occur (for hierarchies that are
 built from them), and a table of invented people to try things out."""
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pyarrow as pa
+from pyspark.sql import Column
 from pyspark.sql import functions as F
+from pyspark.sql.types import ArrayType, DataType, DoubleType, FloatType, StructType
 
 from anonlib.config.model import Config
 from anonlib.config.paths import find_manifest_path, is_local
@@ -49,13 +52,13 @@ def read_published_rows(
 
     Raises InputError if anonlib did not publish it, unless `force`.
     """
-    from pyspark.sql import functions as F
-
     spark = session()
     storage = Storage(spark, table)
     if not storage.has_table(storage.root):
         raise InputError(f"{table}: no Delta table is there")
-    if not force and not storage.exists(find_manifest_path(storage.root)):
+    manifest = find_manifest_path(storage.root)
+    is_ours = storage.exists(manifest)
+    if not force and not is_ours:
         raise InputError(
             f"{table}: has no manifest, so anonlib has not published it and its rows may "
             "be raw; --force shows them all the same"
@@ -63,10 +66,33 @@ def read_published_rows(
     with translate_errors(f"table {table}"):
         frame = spark.read.format("delta").load(table)
         names = frame.columns
-        texts = frame.toDF(*[f"c{i}" for i in range(len(names))])
-        texts = texts.select(*[F.col(id).cast("string") for id in texts.columns])
-        rows = texts.orderBy(F.rand()).limit(n_rows).collect()
+        forms = _read_forms(storage.read(manifest)) if is_ours else {}
+        plain = frame.toDF(*[f"c{i}" for i in range(len(names))])
+        texts = [
+            _write_value(F.col(field.name), field.dataType, forms.get(name, "value"))
+            for name, field in zip(names, plain.schema.fields, strict=True)
+        ]
+        rows = plain.select(*texts).orderBy(F.rand()).limit(n_rows).collect()
     return names, [list(row) for row in rows]
+
+
+def _read_forms(manifest: str) -> dict[str, str]:
+    """By column: the form of its released values, as far as the manifest tells."""
+    return {c["name"]: c.get("form", "value") for c in json.loads(manifest).get("columns", ())}
+
+
+def _write_value(value: Column, type: DataType, form: str) -> Column:
+    """A released value as people read it. Spark's own text of an interval looks like a set, and
+    that of a set like an interval."""
+    if form == "interval" and isinstance(type, StructType):
+        ends = [_write_value(value[e.name], e.dataType, "value") for e in type.fields]
+        return F.concat(ends[0], F.lit(" to "), ends[1])
+    if form == "set" and isinstance(type, ArrayType):
+        each = F.transform(value, lambda e: _write_value(e, type.elementType, "value"))
+        return F.concat(F.lit("{"), F.array_join(each, ", ", "null"), F.lit("}"))
+    text = value.cast("string")
+    is_float = isinstance(type, DoubleType | FloatType)
+    return F.regexp_replace(text, r"\.0$", "") if is_float else text
 
 
 def write_people(path: str, kind: str, rows: int, seed: int, progress: Progress) -> None:

@@ -1,5 +1,6 @@
 """Releases read without Spark: by deltalake, polars and DuckDB, compared with what Spark reads."""
 
+import re
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import anonlib
 from anonlib import pipeline
+from anonlib.source.look import read_published_rows
 from tests.spark.test_sources import KEPT, NUMBER, VALUES, config
 
 pytestmark = [pytest.mark.spark, pytest.mark.cluster, pytest.mark.usefixtures("usual")]
@@ -53,6 +55,16 @@ def release(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> st
     assert note.startswith("column age: the ends of intervals are values of single persons; set")
     assert pipeline.audit_delta(str(folder / "t"), anonlib.parse(raw)).passed
     return str(folder / "t")
+
+
+def test_show_tells_intervals_from_sets(release: str) -> None:
+    names, found = read_published_rows(release, 24)
+    values = {name: {row[i] for row in found} for i, name in enumerate(names)}
+    assert all(re.fullmatch(r"\d to \d", text or "") for text in values["age"])
+    assert all(re.fullmatch(r"\{[abc](, [abc])*\}", text or "") for text in values["city"])
+    assert all((text or "").startswith("[{") for text in values["job"])
+    # A column with its scale's own recoder: whole floats have no `.0`, others their digits.
+    assert not any((text or "").endswith(".0") for text in values["hours"])
 
 
 def delta_of_duckdb() -> duckdb.DuckDBPyConnection:
