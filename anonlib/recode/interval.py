@@ -102,8 +102,8 @@ class Interval(Recoder):
     def explain(self) -> str:
         if self.round_to is self.bottom is self.top is None:
             return ""
-        text = "A range of all present values; null where more than half are missing. Its ends are "
-        text += "the least and the greatest present value"
+        text = "A range of all present values, both ends included; null where more than half are "
+        text += "missing. Its ends are the least and the greatest present value"
         if isinstance(self.round_to, str):
             text += f", moved outwards to the beginning of a {self.round_to}"
         elif self.round_to is not None:

@@ -14,7 +14,7 @@ from anonlib.table.schema import Scale
 
 
 class Set(Recoder):
-    """The distinct values of a cell, ascending; null where more than half are missing.
+    """The distinct values of a cell, ascending; the whole is null where more than half are missing.
 
     Missing is a category of its own: if some values are missing, but at most half, the last element
     is null. Values are sorted by the column's `order`, else by value (text by code point).

@@ -32,8 +32,7 @@ _LETTERS = {
 }
 #: By form of a released column: how to read it.
 _FORMS = {
-    "interval": "Both ends are included.",
-    "set": "It has the values that rows of the class have, null for a missing one.",
+    "set": "A null within it stands for missing values.",
     "node": "It is a value, or a group of values.",
     "shares": "By place in the hierarchy's list of leaves: the share of the class's rows.",
     "nothing": "The same text is in every row.",

@@ -46,7 +46,13 @@ def test_columns() -> None:
     found = rows(write_dictionary(MANIFEST), "column")
     assert [row[0] for row in found] == ["a\\|ge\\<b\\>", "town", "illness", "person"]
     assert found[0][2].startswith("interval: ")
-    assert found[0][2].endswith("missing. Both ends are included.")
+    assert found[0][2].endswith("value, both included; null where more than half are missing.")
+    columns = [{**MANIFEST["columns"][0], "recoder": "set", "form": "set"}]
+    (of_set,) = rows(write_dictionary({**MANIFEST, "columns": columns}), "column")
+    assert of_set[2].endswith(
+        "the whole is null where more than half are missing. A null within it stands for missing "
+        "values."
+    )
     assert "models below protect it" in found[2][1]
     assert [row[2] for row in found[2:]] == ["as it is", "pseudonym"]
     assert "keyed hash" in found[3][1]
