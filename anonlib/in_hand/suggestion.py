@@ -14,7 +14,8 @@ from anonlib.config.checks import check_config
 from anonlib.config.dump import format_config
 from anonlib.config.minimum_k import check_minimum_k
 from anonlib.config.model import Config, Gate, PartitionSection
-from anonlib.config.policies.judgement import check_policy
+from anonlib.config.policies import ClassSize
+from anonlib.config.policies.judgement import judge_rules
 from anonlib.errors import AnonlibError, ConfigError, InputError, Problem
 from anonlib.evaluation.class_gates import find_class_risk, list_broken
 from anonlib.in_hand.proof import audit_release
@@ -308,7 +309,11 @@ def _judge(attempts: Sequence[Attempt], gates_of: Config) -> tuple[list[Attempt]
         notes[-1] += "; try other k, or let somebody look at the gates"
     unknown = [gate.text for gate in gates_of.gates if find_class_risk(gate, gates_of) is None]
     if done and unknown:
-        notes.append(f"attempts are not measured by {', '.join(unknown)}: a release may be refused")
+        one = len(unknown) == 1
+        notes.append(
+            f"the {'gate' if one else 'gates'} {', '.join(unknown)} {'was' if one else 'were'} not "
+            f"tried on the sample: {'it' if one else 'they'} may refuse the release"
+        )
     return within or done, notes
 
 
@@ -406,8 +411,20 @@ def _list_candidates(
         for name in names:
             kernel = own if name == own.type else _build("kernel", name)
             changed = config.model_copy(update={"privacy": privacy, "kernel": kernel})
-            problems = [*check_minimum_k(models), *check_policy(changed)]
-            yield Attempt(name, k, changed, error="; ".join(map(str, problems)))
+            yield Attempt(name, k, changed, error="; ".join(_list_refusals(changed)))
+
+
+def _list_refusals(config: Config) -> Iterator[str]:
+    """Why the operator's minimum or the policy refuses a config. Of classes that are too small the
+    least size alone, so that it is the same for all k that are refused."""
+    for problem in check_minimum_k(config.privacy.models):
+        yield problem.text.removeprefix(f"k is {config.k}; ")
+    if config.policy is None:
+        return
+    for rule, verdict in zip(config.policy.rules, judge_rules(config), strict=True):
+        if verdict.state == "not kept":
+            found = f"asks for {rule.least} or more" if isinstance(rule, ClassSize) else ""
+            yield f"policy {config.policy.name}, rule {rule.id}: {found or verdict.reason}"
 
 
 def _build(family: str, name: str) -> Any:
@@ -424,15 +441,20 @@ def _build(family: str, name: str) -> Any:
 
 
 def _tell_refused(combinations: Sequence[Attempt]) -> Iterator[str]:
-    """What was not tried, since the operator's minimum or the policy refuses it: by k, and by
-    kernel where others of the same k are not refused."""
+    """What was not tried, since the operator's minimum or the policy refuses it: all k at once that
+    are refused alike, and by kernel where others of the same k are not refused."""
     refused: dict[tuple[int, str], list[str]] = {}
     for each in combinations:
         if each.error:
             refused.setdefault((each.k, each.error), []).append(each.kernel)
+    alike: dict[tuple[str, str], list[str]] = {}
     for (k, error), names in refused.items():
         every = len(names) == sum(each.k == k for each in combinations)
-        yield f"{'' if every else ', '.join(names) + ', '}k = {k} is not tried: {error}"
+        kernels = "" if every else f"{', '.join(names)}, "
+        alike.setdefault((kernels, error), []).append(str(k))
+    for (kernels, error), ks in alike.items():
+        told = " and ".join(filter(None, [", ".join(ks[:-1]), ks[-1]]))
+        yield f"{kernels}k = {told} {'is' if len(ks) == 1 else 'are'} not tried: {error}"
 
 
 def _warm_up(rows: "Rows", candidates: Sequence[Attempt]) -> None:

@@ -226,9 +226,8 @@ def test_gates_that_no_attempt_passes_at_once_are_told(monkeypatch: pytest.Monke
         monkeypatch, ("mdav", 5, 0.1, {5: 9}), ("mdav", 20, 0.2, {20: 4}), k=5, gates=gates
     )
     assert any("no attempt is within all gates at once: " in note for note in found.notes)
-    assert "attempts are not measured by disclosure.gain at most 0.3: a release may be refused" in (
-        found.notes
-    )
+    text = "the gate disclosure.gain at most 0.3 was not tried on the sample: it may refuse the "
+    assert f"{text}release" in found.notes
 
 
 def test_with_a_unit_the_persons_of_classes_are_judged() -> None:
@@ -249,7 +248,8 @@ def test_with_a_unit_the_persons_of_classes_are_judged() -> None:
     assert judged[0] >= 5
     for choice in found.choices:
         assert attempt_of(found, choice).risks["prosecutor_max"] <= 0.15
-    assert any("not measured by reidentification.marketer" in note for note in found.notes)
+    text = "the gate reidentification.marketer at most 0.001 was not tried on the sample"
+    assert any(note.startswith(text) for note in found.notes)
     with redirect_stdout(io.StringIO()) as out:
         print_suggestion(found, "a.yaml", found.config)
     rows = re.findall(r"^(?:mdav|mondrian) +(\d+) +\S+ +(\S+) +\S+ *$", out.getvalue(), re.M)
@@ -270,10 +270,15 @@ def test_a_k_that_the_policy_refuses_is_told() -> None:
     rule = {"id": "least-k", "type": "class_size", "at_least": 5, "says": "It is.", "source": "us"}
     policy = {"name": "ours", "title": "Our rules", "rules": [rule]}
     found = suggested(kernels=["mondrian"], policy=policy)
-    assert 3 not in {each.k for each in found.attempts}
-    (note,) = [each for each in found.notes if each.startswith("k = 3 is not tried: ")]
-    assert "least-k" in note
+    assert {each.k for each in found.attempts} == {5, 10, 20}
+    assert "k = 3 is not tried: policy ours, rule least-k: asks for 5 or more" in found.notes
     assert found.notes[0].startswith("6 of 6 attempts")
+
+
+def test_all_k_that_are_refused_alike_are_told_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "k = 2, 3 and 4 are not tried: the operator of this installation allows no k below 5"
+    monkeypatch.setenv("ANONLIB_MIN_K", "5")
+    assert text in suggested(kernels=["mdav"], ks=[4, 2, 3]).notes
 
 
 def test_what_can_not_be_built_by_its_name_is_an_argument() -> None:
