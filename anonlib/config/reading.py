@@ -182,6 +182,14 @@ def parse(raw: Any, overrides: Sequence[str] = (), folder: Path | None = None) -
                 )
             ]
         )
+    if "cases" in raw and not {"source", "attributes"} & {*raw}:
+        raise ConfigError(
+            [
+                Problem(
+                    "", "this is a sweep, not a config; `anonlib sweep`, or anonlib.sweep, runs it"
+                )
+            ]
+        )
     problems: list[Problem] = []
     tree = copy_tree(raw, "", problems)
     for override in overrides:

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 import yaml
 
+from anonlib.config.reading import parse
 from anonlib.errors import ConfigError, InputError
 from anonlib.kernels.mdav_sd import MdavSd
 from anonlib.sweeps.file import expand_grid, load_sweep, parse_sweep, shorten
@@ -47,6 +48,11 @@ def problems(raw: Any, *overrides: str) -> dict[str, str]:
     with pytest.raises(ConfigError) as caught:
         parse_sweep(raw, overrides)
     return {problem.where: problem.text for problem in caught.value.problems}
+
+
+def test_a_sweep_is_no_config() -> None:
+    with pytest.raises(ConfigError, match=r"^this is a sweep, not a config; `anonlib sweep`"):
+        parse({"cases": {"a": {"config": CONFIG}}, "grid": {"kernel": ["mdav"]}, "out": "x"})
 
 
 def test_a_config_is_no_sweep() -> None:
