@@ -1,6 +1,7 @@
 """Results of measures for a page: figures in tables, series in charts."""
 
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -222,21 +223,33 @@ def _meanings(
 
 
 def _notes(figures: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
-    """The different notes. Each is with the figures that have it, unless all have it."""
-    said: dict[str, list[str]] = {}
+    """The different notes. Each is with what it is about, unless that is all figures."""
+    said: dict[str, list[Mapping[str, Any]]] = {}
     for figure in figures:
         if figure["note"]:
-            of = f" of {printable(figure['of'])}" if figure["of"] else ""
-            said.setdefault(printable(figure["note"]), []).append(f"{speak(figure['name'])}{of}")
-    return tuple(_show_note(note, named, len(figures)) for note, named in said.items())
+            said.setdefault(printable(figure["note"]), []).append(figure)
+    n_of = Counter(figure["of"] for figure in figures)
+    return tuple(
+        as_sentence(note)
+        if len(own) == len(figures) > 1
+        else as_sentence(f"About {_name_figures(own, n_of)}: {note}")
+        for note, own in said.items()
+    )
 
 
-def _show_note(note: str, figures: Sequence[str], n_figures: int) -> str:
-    if len(figures) == n_figures > 1:
-        return as_sentence(note)
-    more = len(figures) - _MOST_NAMED
-    named = f"{', '.join(figures[:_MOST_NAMED])}{f' and {more} more' if more > 0 else ''}"
-    return as_sentence(f"About {named}: {note}")
+def _name_figures(figures: Sequence[Mapping[str, Any]], n_of: Mapping[str, int]) -> str:
+    """Names of figures, in a line. Where a note is on all figures of a part, the part is named.
+
+    n_of: By part, such as a column: how many figures the measure has.
+    """
+    own = Counter(figure["of"] for figure in figures)
+    names: dict[str, None] = {}
+    for figure in figures:
+        of = printable(figure["of"])
+        is_whole = of and own[figure["of"]] == n_of[figure["of"]] > 1
+        names[of if is_whole else f"{speak(figure['name'])}{f' of {of}' if of else ''}"] = None
+    more = len(names) - _MOST_NAMED
+    return f"{', '.join([*names][:_MOST_NAMED])}{f' and {more} more' if more > 0 else ''}"
 
 
 def _pivot(figures: Sequence[Mapping[str, Any]]) -> Table | None:

@@ -200,7 +200,7 @@ def test_the_note_on_predicates_says_what_attempts_are() -> None:
     found = make_case(people(), CONFIG, noisy).findings(SinglingOut(attempts=150))
     (note,) = {each.note for each in found.figures if each.of == "univariate"}
     assert re.fullmatch(
-        r"[\d,]+ of 3\d\d predicates hold for one released row; an attack tries 2 of the 3\d\d, "
+        r"predicates that hold for exactly one released row: [\d,]+ of 3\d\d; each attack tries 2, "
         "and fails if none of these does",
         note,
     )

@@ -142,6 +142,15 @@ class TestWords:
         assert as_sentence("column age: too few") == "Column age: too few."
         assert as_sentence("It is.") == "It is."
 
+    def test_a_note_on_all_figures_of_a_part_names_the_part(self) -> None:
+        """A part with one figure of its own is named by this figure."""
+        note, of = "few rows", "univariate"
+        figures = [reports.figure(name, 0.5, of, note) for name in ("attack_rate", "risk", "low")]
+        figures += [reports.figure("risk", 0.5, "multivariate", "none"), reports.figure("low", 0.1)]
+        evaluation = {"measures": {"singling_out": reports.findings(figures)}}
+        (shown,) = show_measures({"evaluation": evaluation}, risk=True)
+        assert shown.notes == ("About univariate: few rows.", "About risk of multivariate: none.")
+
 
 class TestPlaces:
     def test_one_histogram_of_class_sizes(self) -> None:

@@ -20,7 +20,6 @@ from anonlib.measure.risk._predicates import Conjunction, Predicates, are_single
 from anonlib.measure.risk._regions import EVERYTHING, LineRegions, Range, Region, Sets, read_regions
 from anonlib.measure.states import States
 from anonlib.table.schema import Column
-from anonlib.text import count_noun
 
 if TYPE_CHECKING:
     from anonlib.measure.attack_tables import AttackTables
@@ -93,8 +92,8 @@ class SinglingOut(AttackMeasure):
             strict=True,
         ):
             attempts = _compare(n, persons[0], persons[1], *counts[2:])
-            note = f"{len(its):,} of {count_noun(n_built, 'predicate')} hold for one released row"
-            note += f"; an attack tries {TRIES} of the {n_built:,}, and fails if none of these does"
+            note = f"predicates that hold for exactly one released row: {len(its):,} of {n_built:,}"
+            note += f"; each attack tries {TRIES}, and fails if none of these does"
             figures += attempts.figures(kind, note)
         return Findings(tuple(figures))
 
