@@ -7,6 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 from anonlib.hierarchy import Hierarchy
+from anonlib.text import join_names
 
 #: By the unit of times: how many are a second.
 PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
@@ -149,14 +150,16 @@ class Schema:
     def notes(self) -> tuple[str, ...]:
         """What the recoders of the quasi-identifiers show of single persons, or can't keep."""
         recoded = [c for c in self.quasi_identifiers if c.recoder is not None]
-        shown = (f"column {c.name}: {c.recoder.shows}" for c in recoded if c.recoder.shows)
-        flat = (
-            f"column {c.name}: has no hierarchy, so recoder {c.recoder.type} releases a value that "
-            "all rows of a class have, else `*`"
-            for c in recoded
-            if c.recoder.releases == "node" and c.hierarchy is None
-        )
-        return (*shown, *flat)
+        names: dict[str, list[str]] = {}
+        for column in recoded:
+            if text := column.recoder.shows:
+                names.setdefault(text, []).append(column.name)
+        for column in recoded:
+            if column.recoder.releases == "node" and column.hierarchy is None:
+                text = f"no hierarchy, so recoder {column.recoder.type} releases a value that all "
+                text += "rows of a class have, else `*`"
+                names.setdefault(text, []).append(column.name)
+        return tuple(f"column {join_names(named)}: {text}" for text, named in names.items())
 
     @property
     def target(self) -> Column | None:
