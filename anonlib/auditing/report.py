@@ -20,6 +20,8 @@ Insensitive = Literal["none", "checked", "acknowledged", "not checked"]
 #: Classes of more rows than this are counted together from one power of two to the next, under the
 #: least size among them, so that few different sizes remain.
 EXACT_SIZES = 1024
+#: The problems that the text of a report tells.
+MOST_TOLD = 5
 #: The parts of a table that verdicts judge apart: their labels begin so.
 EACH_FILE, EACH_CONTROLLER = "each file", "each controller"
 _OWN = "with its own models", "with their own models"
@@ -182,7 +184,8 @@ class AuditReport:
         ]
         n = len(self.problems)
         problems = f"; {count_noun(n, 'problem')}" if n else ""
-        return f"AuditReport({'; '.join(parts)}{problems})"
+        told = [*map(str, self.problems[:MOST_TOLD]), *(["..."] if n > MOST_TOLD else [])]
+        return f"AuditReport({'; '.join(parts)}{problems}{': ' if n else ''}{'; '.join(told)})"
 
     def and_(self, label: str, other: "AuditReport") -> "AuditReport":
         """Adds the verdicts and problems of another audit of the same rows, under a label.

@@ -21,7 +21,7 @@ from anonlib.measure import Figure, Findings, Measure
 from anonlib.measure.case import Case
 from anonlib.progress import Progress
 from anonlib.registry import run_plugin
-from anonlib.text import read_range, spell_bound, tell_apart
+from anonlib.text import read_range, spell_bound, spell_figure, tell_apart
 
 #: How far rounding may put a figure outside its range.
 ROUNDING = 1e-9
@@ -73,6 +73,15 @@ class Evaluation:
         passed = f"; {sum(g.passed for g in self.gates)} of {n_gates} gates passed"
         measures = ", ".join(self.findings) or "no measure"
         return f"<Evaluation: {n_figures} figures of {measures}{passed if n_gates else ''}>"
+
+    def __str__(self) -> str:
+        """A line, then one for each gate and figure."""
+        gates = [f"  gate {'passed' if g.passed else 'failed'}: {g.text}" for g in self.gates]
+        figures = [
+            f"  {measure}.{f.name}{f' of {f.of}' if f.of else ''}: {spell_figure(f.value)}"
+            for measure, f in self.figures()
+        ]
+        return "\n".join([repr(self), *gates, *figures])
 
     def figures(self) -> Iterator[tuple[str, Figure]]:
         """All figures with their measures."""

@@ -88,6 +88,9 @@ class ReleaseResult:
         rows = f"{self.n_rows_in:,} rows in, {self.n_rows_out:,} out"
         return f"<ReleaseResult: {self.outcome}, {rows}; run {self.run_id}>"
 
+    def __str__(self) -> str:
+        return "\n".join([repr(self), *([] if self.evaluation is None else [str(self.evaluation)])])
+
     @property
     def already_done(self) -> bool:
         """Whether nothing happened, since the run was committed before."""

@@ -516,6 +516,12 @@ def test_how_it_shows_itself() -> None:
     measured = anonlib.evaluate(made.config, released=made.table, source=data)
     shown = r"<ReleaseResult: evaluated, 400 rows in, 400 out; run in-memory-\w+>"
     assert re.fullmatch(shown, repr(measured))
+    first, *lines = str(measured).splitlines()
+    assert first == repr(measured)
+    assert lines == str(measured.evaluation).splitlines()
+    assert re.fullmatch(r"  uniqueness\.release_unique: \S+", lines[2])
+    note = "no larger population was given, so this is the source's own share"
+    assert note in {figure.note for _, figure in measured.evaluation.figures()}
 
 
 def test_releases_are_compared_by_identity() -> None:

@@ -93,8 +93,10 @@ def test_one_class_is_no_classes() -> None:
     single = replace(BAD, n_failing=1)
     failed = report(12, single, problems=(Problem("a", "no"),))
     assert repr(failed) == (
-        "AuditReport(not passed; 12 rows in 1 class; l_diversity l=2 fails; 1 problem)"
+        "AuditReport(not passed; 12 rows in 1 class; l_diversity l=2 fails; 1 problem: a: no)"
     )
+    many = replace(failed, problems=tuple(Problem(f"c{i}", "no") for i in range(12)))
+    assert repr(many).endswith("; 12 problems: c0: no; c1: no; c2: no; c3: no; c4: no; ...)")
     with pytest.raises(AuditError, match="l_diversity l=2: 1 class fails"):
         failed.require_passed("the audit")
 
