@@ -1,6 +1,5 @@
 """One run that makes a release: stages, audits and measures it, then publishes it or not."""
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -27,6 +26,7 @@ from anonlib.run.audited_release import AuditedRelease
 from anonlib.run.completion import place_record, write_ahead, write_manifest
 from anonlib.run.figure_table import write_metrics
 from anonlib.run.manifest_persons import read_persons_return
+from anonlib.run.manifest_reading import parse_manifest
 from anonlib.run.past import Books, PriorRelease
 from anonlib.run.plan import Plan
 from anonlib.run.promise import make_promise
@@ -95,7 +95,8 @@ class Run:
             return False
         if self.config.release.acknowledge_returning:
             return True
-        return read_persons_return(json.loads(self.target.newest_manifest()))
+        manifest = parse_manifest(self.target.newest_manifest())
+        return manifest is None or read_persons_return(manifest)
 
     def release(self, source: Source, scan: Scan, lease: Lease) -> ReleaseResult:
         """Stages, audits, measures, judges by the gates, publishes and records.

@@ -101,7 +101,10 @@ def find_lower_header(lines: Sequence[str], delimiter: str) -> int | None:
     if _SEP.fullmatch(there[0][1]) and len(rows) > 1:
         return rows[next((i for i in whole if i), 1)][0]
     place = next(whole, 0)
-    if width > 1 and place and has_header([cells for _, cells in rows[place:]]):
+    first, *others = [cells for _, cells in rows[place:]]
+    # Months are taken for names here, even above gaps: else a line of titles would be the header.
+    names = [f"month {i}" if _may_be_month(cell) else cell for i, cell in enumerate(first)]
+    if width > 1 and place and has_header([names, *others]):
         return rows[place][0]
     return None
 
@@ -125,9 +128,13 @@ def _is_value(name: str, below: Collection[str]) -> bool:
     it is written. A month names a column of figures: there a number is in every cell below."""
     if any(shape.fullmatch(name) for shape in _NUMBERS):
         return True
-    if not find_doubts([name]) and not any(shape.fullmatch(name) for shape in _TIMES):
+    if not _may_be_month(name):
         return False
     return not all(map(_NUMBER.fullmatch, below)) or all(map(_YEAR.fullmatch, below))
+
+
+def _may_be_month(cell: str) -> bool:
+    return bool(find_doubts([cell])) or any(shape.fullmatch(cell) for shape in _TIMES)
 
 
 def seems_of_units(rows: Sequence[Sequence[str]]) -> bool:

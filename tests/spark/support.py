@@ -262,7 +262,7 @@ def _run_steps(folder: Path, steps: Iterable[Step]) -> None:
         if step.sql:
             spark.sql(step.sql)
         hooks = {step.moment: lambda step=step: _signal(step)}
-        cli.progress_of = lambda args, hooks=hooks: Hooked(hooks)
+        cli.open_progress = lambda args, hooks=hooks: Hooked(hooks)
         code = cli.main(step.argv)
         with (folder / "codes").open("a") as file:
             file.write(f"{code}\n")

@@ -25,7 +25,7 @@ def main(folder: Path, settings: dict[str, str], lines: Sequence[list[str]]) -> 
         "scan started": lambda: _commands(seen),
         "audit ended": lambda: _files(folder, seen),
     }
-    cli.progress_of = lambda args: Hooked(hooks)
+    cli.open_progress = lambda args: Hooked(hooks)
     with (folder / "codes").open("w") as codes:
         for line in lines:
             codes.write(f"{cli.main(line)}\n")

@@ -101,6 +101,12 @@ def test_a_date_is_a_value_unless_each_row_has_a_number(cell: str, below: list[s
     assert not has_header([[*row, text] for row, text in zip(rows, below, strict=False)])
 
 
+def test_a_header_of_months_below_a_title() -> None:
+    """Months above gaps are names there: else the title, with a person's name, would be one."""
+    lines = ["Report of Ann Lee;;", "region;31.01.2024;29.02.2024", "North;1;", "South;3;4"]
+    assert find_lower_header(lines, ";") == 2
+
+
 @pytest.mark.parametrize("names", [("2020-01-01", "2020-02-01"), ("1.1.2020", "1.2.2020")])
 def test_columns_are_named_by_months(names: tuple[str, str]) -> None:
     assert has_header([["region", *names], ["R1", "5", "2020"], ["R2", "7", "8"]])

@@ -314,7 +314,7 @@ def test_a_person_has_one_token(
 def test_the_ledger_of_a_config(store: Far) -> None:
     put(store, ONE)
     config: Any = SimpleNamespace(
-        ledger_path=Far.root,
+        ledger_folder=Far.root,
         one_row_per_person="name",
         attributes={},
         privacy=None,

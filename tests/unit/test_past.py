@@ -103,10 +103,10 @@ def test_what_a_run_notes_before_its_commit_and_removes_after_it() -> None:
 def test_rows_wait_only_in_a_backlog_and_for_more_rows() -> None:
     few, wrong = (InfeasibleError([Problem(each, "x")]) for each in ("privacy.models.0", "source"))
     backlog: Any = Noted()
-    assert Past(None, backlog, ()).can_wait(few) is True
+    assert Books(None, backlog, ()).can_wait(few) is True
     for error in (wrong, AuditError("privacy.models.0: x")):
-        assert Past(None, backlog, ()).can_wait(error) is False
-    assert Past(None, None, ()).can_wait(few) is False
+        assert Books(None, backlog, ()).can_wait(error) is False
+    assert Books(None, None, ()).can_wait(few) is False
 
 
 def test_rows_that_wait_are_not_in_the_source(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -114,7 +114,7 @@ def test_rows_that_wait_are_not_in_the_source(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(module, "require_new_rows", lambda *given: asked.append(given))
     source: Any = "source"
     backlog: Any = SimpleNamespace(folder="folder")
-    Past(None, backlog, ()).require_new_rows(source, "name")
+    Books(None, backlog, ()).require_new_rows(source, "name")
     assert asked == [("source", "name", "folder")]
 
 

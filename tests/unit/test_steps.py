@@ -12,6 +12,7 @@ from anonlib.errors import AuditError
 from anonlib.privacy.k_anonymity import KAnonymity
 from anonlib.run.steps import Run
 from tests.support import audit_spec
+from tests.unit.test_history import FORM
 
 
 def run(manifest: dict[str, Any], **release: Any) -> Run:
@@ -27,11 +28,13 @@ def run(manifest: dict[str, Any], **release: Any) -> Run:
 @pytest.mark.parametrize(
     ("manifest", "release", "persons_return"),
     [
-        ({"persons": "one row per person: checked"}, {}, False),
-        ({"persons": "one row per person: checked"}, {"acknowledge_returning": True}, True),
+        ({**FORM, "persons_return": False}, {}, False),
+        ({**FORM, "persons_return": False}, {"acknowledge_returning": True}, True),
         # An earlier run had accepted it: its rows are still there.
-        ({"persons_return": True}, {}, True),
-        ({"persons_return": True}, {"mode": "overwrite"}, False),
+        ({**FORM, "persons_return": True}, {}, True),
+        ({**FORM, "persons_return": True}, {"mode": "overwrite"}, False),
+        # Damaged: nobody knows.
+        ({"persons_return": False}, {}, True),
     ],
 )
 def test_persons_may_be_in_several_batches(
