@@ -87,8 +87,8 @@ def read_manifest(spark: SparkSession, folder: str, version: int | None) -> Mani
     manifest = parse_manifest(text)
     if manifest is None and text:
         raise InputError(
-            f"table {folder}: its manifest is damaged; put back `_anonlib/manifest.json`, or "
-            "compare the table as a DataFrame, without a manifest"
+            f"table {folder}: its manifest is damaged, in its log or in `_anonlib/manifest.json`; "
+            "restore it from a copy, or compare the table as a DataFrame, without a manifest"
         )
     return manifest
 
@@ -98,7 +98,7 @@ def read_publication(spark: SparkSession, folder: str, version: int | None) -> P
     pass over files that others wrote again."""
     history = History(spark, folder)
     manifest = parse_manifest(choose_manifest(history, version))
-    return Publication(manifest, _find_change(history, version) if manifest else None)
+    return Publication(manifest, None if manifest == {} else _find_change(history, version))
 
 
 def parse_manifest(text: str) -> Manifest | None:
@@ -139,6 +139,11 @@ def choose_manifest(history: History, version: int | None) -> str:
         if version is not None and history.commits():
             return "{}" if history.is_before_runs(version) else ""
         # Where the log describes no run, none came after the oldest version that can be read.
-        return history.newest_manifest() or ("" if history.runs() else "{}")
+        return _drop_empty(history.newest_manifest()) or ("" if history.runs() else "{}")
     except InputError:  # the table was told to forget its runs
-        return history.manifest() if version is None else ""
+        return _drop_empty(history.manifest()) if version is None else ""
+
+
+def _drop_empty(text: str) -> str:
+    """The text of a manifest, but no text for `{}`, which no run writes."""
+    return "" if text.strip() == "{}" else text

@@ -29,7 +29,7 @@ _SHAPES = {
     **dict.fromkeys(("double", "float"), _NUMBER),
     "timestamp": f"{_DAY}({_CLOCK}{_ZONE})?",
     "timestamp_ntz": f"{_DAY}({_CLOCK})?",
-    "date": rf"{_DAY}([T ]00:00(:00(\.0+)?)?Z?)?",
+    "date": rf"{_DAY}([T ]00:00(:00(\.0+)?)?( ?(Z|[+-]00:?00))?)?",
 }
 _DECIMAL = re.compile(r"decimal\([0-9]+, ?([0-9]+)\)")
 

@@ -130,7 +130,8 @@ def _is_value(name: str, below: Collection[str]) -> bool:
         return True
     if not _may_be_month(name):
         return False
-    return not all(map(_NUMBER.fullmatch, below)) or all(map(_YEAR.fullmatch, below))
+    are_numbers = all(any(shape.fullmatch(cell) for shape in _NUMBERS) for cell in below)
+    return not are_numbers or all(map(_YEAR.fullmatch, below))
 
 
 def _may_be_month(cell: str) -> bool:

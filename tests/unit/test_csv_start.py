@@ -101,6 +101,11 @@ def test_a_date_is_a_value_unless_each_row_has_a_number(cell: str, below: list[s
     assert not has_header([[*row, text] for row, text in zip(rows, below, strict=False)])
 
 
+@pytest.mark.parametrize("figure", ["1,234.5", "1.0e3", "7", "-3"])
+def test_months_above_numbers_in_any_spelling(figure: str) -> None:
+    assert has_header([["region", "31.01.2024"], ["North", figure], ["South", "4"]])
+
+
 def test_a_header_of_months_below_a_title() -> None:
     """Months above gaps are names there: else the title, with a person's name, would be one."""
     lines = ["Report of Ann Lee;;", "region;31.01.2024;29.02.2024", "North;1;", "South;3;4"]

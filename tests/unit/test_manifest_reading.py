@@ -75,7 +75,7 @@ def test_a_manifest_that_is_unknown_or_damaged(
     log.snapshot = Snapshot(1, (f"{APP}one",))
     store.files[f"{ROOT}/_anonlib/manifest.json"] = text
     assert read_publication(spark, ROOT, None).manifest is None
-    with pytest.raises(InputError, match="is damaged; put back") if text else nullcontext():
+    with pytest.raises(InputError, match="is damaged, in its log or in") if text else nullcontext():
         assert read_manifest(spark, ROOT, None) is None
     store.files[f"{ROOT}/_anonlib/manifest.json"] = ONE
     assert read_manifest(spark, ROOT, None) == FORM
@@ -154,6 +154,24 @@ def test_what_others_changed_after_the_newest_run(
         not doubts
         or f"others changed the table after version {after}; no run checked whose" in doubts[0]
     )
+
+
+def test_a_change_is_told_whatever_the_manifest(store: Store, log: Log, no_columns: None) -> None:
+    """Who damages it hides no rows."""
+    lines = "\n".join(map(json.dumps, CHANGE))
+    store.files[f"{ROOT}/_delta_log/{1:020}.json"] = lines
+    log.snapshot = Snapshot(1, (f"{APP}one",))
+    damaged = json.dumps({**FORM, "losses": {"ncp": "x"}})
+    found = read_publication(session((0, damaged, "ErrorIfExists")), ROOT, None)
+    assert (found.manifest, found.changed_after) == (None, 0)
+
+
+@pytest.mark.parametrize(("runs", "text"), [((f"{APP}one",), ""), ((), "{}")])
+def test_an_empty_manifest_is_of_no_run(
+    store: Store, log: Log, no_columns: None, runs: tuple[str, ...], text: str
+) -> None:
+    store.files[f"{ROOT}/_anonlib/manifest.json"] = "{}"
+    assert choose_manifest(target(log, Snapshot(1, runs), session()), None) == text
 
 
 def test_rows_that_others_changed_by_their_number() -> None:
