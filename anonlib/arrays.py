@@ -47,8 +47,8 @@ def freeze_fields(of: object, *names: str) -> None:
 
 
 def average_ratio(above: Ints, below: Ints, n: int) -> float:
-    """The sum of above / below, by n, rounded once: a mean that is 0.15 is not 0.15000000000000002,
-    which a bound of 0.15 would refuse.
+    """The sum of above / below, divided by n, rounded once: else a mean of 0.15 could come out as
+    0.15000000000000002, which a bound of 0.15 would refuse.
 
     Args:
         above: int64[x].

@@ -118,7 +118,7 @@ _MEASURES = {
                 for i, model in enumerate(LEARNERS)
                 for score in ("accuracy", "f1", "auc")
                 for each in (
-                    figure(score, 0.831 - 0.004 * i, model, "fewer than 100 rows to test on"),
+                    figure(score, 0.831 - 0.004 * i, model, "fewer than 100 test rows"),
                     figure(f"raw_{score}", 0.852 + 0.006 * i, model),
                     figure(f"{score}_loss", 0.021 + 0.01 * i, model),
                 )

@@ -8,7 +8,7 @@ from anonlib.auditing.models import AuditModel
 from anonlib.auditing.report import AuditReport, AuditSpec, Verdict
 from anonlib.auditing.rules import (
     check_table,
-    find_lone,
+    find_lone_rows,
     find_pseudonym_problems,
     list_kinds,
     order_problems,
@@ -103,7 +103,7 @@ def audit_parts(
         )
         for view, each, others in zip(views, counts, joint, strict=True)
     ]
-    found = find_lone(view, spec) if n_rows else {}
+    found = find_lone_rows(view, spec) if n_rows else {}
     reports[0] = replace(reports[0], problems=sort_problems(problems, n_rows), lone=found)
     return reports
 

@@ -43,33 +43,33 @@ _COUNTED = (
 Leaf = Callable[[Column, T.DataType], Column]
 
 
-def make_groupable(dtype: T.DataType, *, maps: bool) -> bool:
+def is_groupable(dtype: T.DataType, *, maps: bool) -> bool:
     """Whether columns of this type can be grouped by value. `maps` says whether maps can be."""
     match dtype:
         case T.ArrayType():
-            return make_groupable(dtype.elementType, maps=maps)
+            return is_groupable(dtype.elementType, maps=maps)
         case T.StructType():
             names = {name.lower() for name in dtype.names}  # Spark finds fields by these
             types = [field.dataType for field in dtype.fields]
-            return len(names) == len(types) and all(make_groupable(t, maps=maps) for t in types)
+            return len(names) == len(types) and all(is_groupable(t, maps=maps) for t in types)
         case T.MapType():
             return maps and all(
-                make_groupable(t, maps=True) for t in (dtype.keyType, dtype.valueType)
+                is_groupable(t, maps=True) for t in (dtype.keyType, dtype.valueType)
             )
     return isinstance(dtype, _ATOMIC)
 
 
-def make_countable(dtype: T.DataType) -> bool:
+def is_countable(dtype: T.DataType) -> bool:
     """Whether values of this type count as those of a protected column: text, numbers, booleans,
     dates and timestamps, also within other values. Bytes don't: nobody knows which mean the same,
     or which mean that a value is missing."""
     match dtype:
         case T.ArrayType():
-            return make_countable(dtype.elementType)
+            return is_countable(dtype.elementType)
         case T.StructType():
-            return all(make_countable(field.dataType) for field in dtype.fields)
+            return all(is_countable(field.dataType) for field in dtype.fields)
         case T.MapType():
-            return make_countable(dtype.keyType) and make_countable(dtype.valueType)
+            return is_countable(dtype.keyType) and is_countable(dtype.valueType)
     return isinstance(dtype, _COUNTED)
 
 
@@ -87,7 +87,7 @@ def fold_value(column: Column, dtype: T.DataType) -> Column:
     return _folded_leaf(column, dtype)
 
 
-def select_present(column: Column, dtype: T.DataType, tokens: Sequence[str]) -> Column:
+def clear_missing(column: Column, dtype: T.DataType, tokens: Sequence[str]) -> Column:
     """A folded column with null for NaN, for the tokens of missing values, and for nested values
     without any present part.
 

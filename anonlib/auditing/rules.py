@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from anonlib.auditing.view import View
 
 
-def find_lone(view: "View", spec: AuditSpec) -> dict[str, int]:
+def find_lone_rows(view: "View", spec: AuditSpec) -> dict[str, int]:
     """By column released as shares: rows known to be the only ones of their class with their value.
 
     Everyone can count the rows of a class, so its shares tell how many rows each value has. Shares
@@ -316,13 +316,13 @@ def list_kinds(df: "DataFrame") -> dict[str, ColumnKind]:
 def _kind(dtype: "DataType") -> ColumnKind:
     from pyspark.sql.types import ArrayType, CharType, StringType, VarcharType
 
-    from anonlib.auditing.canonical import make_countable, make_groupable
+    from anonlib.auditing.canonical import is_countable, is_groupable
 
     return ColumnKind(
         name=dtype.typeName(),
-        groups=make_groupable(dtype, maps=False),
-        groups_with_maps=make_groupable(dtype, maps=True),
-        counts=make_countable(dtype),
+        groups=is_groupable(dtype, maps=False),
+        groups_with_maps=is_groupable(dtype, maps=True),
+        counts=is_countable(dtype),
         is_array=isinstance(dtype, ArrayType),
         is_shares=dtype.simpleString() == SHARES,
         is_text=isinstance(dtype, StringType | CharType | VarcharType),

@@ -64,7 +64,7 @@ def make_view(
     """
     from pyspark.sql import functions as F
 
-    from anonlib.auditing.canonical import fold_value, make_key, select_present
+    from anonlib.auditing.canonical import clear_missing, fold_value, make_key
 
     place = {field.name: i for i, field in enumerate(df.schema.fields)}
     types = {field.name: field.dataType for field in df.schema.fields}
@@ -87,7 +87,7 @@ def make_view(
     same = keys | others | private | ({} if token is None else {"t": released(token)})
     texts = {short: fold_value(released(name), types[name]) for name, short in names.items()}
     tokens = spec.missing_tokens
-    values = {c: select_present(F.col(c), types[name], tokens) for name, c in names.items()}
+    values = {c: clear_missing(F.col(c), types[name], tokens) for name, c in names.items()}
     rows = plain.select(*[column.alias(short) for short, column in (same | texts).items()])
     everything = rows.withColumns(values) if values else rows
     unnamed = replace(spec, persons="rows", apart=None, only=None)

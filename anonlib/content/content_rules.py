@@ -84,7 +84,7 @@ class Repetition:
 
     Attributes:
         column: The identifier.
-        n_values: Its distinct values, as persons are told apart.
+        n_values: Its distinct values, counted as persons are told apart.
         n_rows: The rows that have one.
     """
 

@@ -15,7 +15,7 @@ from anonlib.errors import InputError, Problem
 from anonlib.partition.controller import Controller
 from anonlib.partition.repair import Joint
 from anonlib.privacy import Reference
-from anonlib.privacy.shares import make_whole_table
+from anonlib.privacy.shares import count_whole_table
 from anonlib.table.encoding import Values
 from anonlib.table.schema import Column, Role, Schema
 from anonlib.text import MISSING_TOKENS
@@ -211,7 +211,7 @@ def judge_models(
                 continue
         if name is not None and model.looks_at == "counts":
             column = schema[name]
-            cell = make_whole_table(name, own[column.id], n, count_known(column))
+            cell = count_whole_table(name, own[column.id], n, count_known(column))
             cell = replace(cell, references={name: values[column.id].reference})
             if not model.holds(cell)[0]:
                 text = f"column {name} does not hold it in all rows as one cell"

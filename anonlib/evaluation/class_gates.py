@@ -1,4 +1,4 @@
-"""Gates whose figures follow from the sizes of classes: points of sweeps know them unmeasured."""
+"""Gates whose figures follow from the sizes of classes: sweeps know them without a measure."""
 
 from collections.abc import Iterator, Mapping
 

@@ -127,8 +127,8 @@ def fit_and_score(
 
     Args:
         learner: The kind of model.
-        train: Rows to learn from, made by `vectors`.
-        test: Rows to test on, made by `vectors`.
+        train: Rows to learn from, made by `make_vectors`.
+        test: Rows to test on, made by `make_vectors`.
         n_classes: Classes of the target; 0 for numbers.
         seed: Seed of the model.
 

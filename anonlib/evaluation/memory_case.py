@@ -90,7 +90,7 @@ class MemoryCase(Case):
         return PersonRows(max(1, most), int((person < 0).sum()))
 
     def _code_persons(self) -> Codes | None:
-        """The person of each row of the source, as `code_persons`."""
+        """The person of each row of the source, as `code_persons` gives it."""
         return code_persons([self.source.column(id).combine_chunks() for id in self.schema.unit])
 
     def count_value_persons(self, id: str) -> tuple[pa.Array, Ints]:

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 
 from anonlib.arrays import Ints
 from anonlib.auditing import AuditSpec
-from anonlib.auditing.rules import find_lone
+from anonlib.auditing.rules import find_lone_rows
 from anonlib.config.model import Config
 from anonlib.config.resolve import with_ids
 from anonlib.evaluation.attacks import make_attack_tables
@@ -169,7 +169,7 @@ class SparkCase(Case):
         return certainty(view, view.sensitive[name], threshold, n_bins)
 
     def lone_rows(self, protected: Sequence[str]) -> dict[str, int]:
-        return find_lone(*make_release_view(self.released, self.schema, self.spec, protected))
+        return find_lone_rows(*make_release_view(self.released, self.schema, self.spec, protected))
 
     def fold(self, ids: Sequence[str], count: Count, merge: Merge, *, released: bool) -> States:
         rows = self.released if released else self.source

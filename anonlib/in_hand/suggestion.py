@@ -415,8 +415,8 @@ def _list_candidates(
 
 
 def _list_refusals(config: Config) -> Iterator[str]:
-    """Why the operator's minimum or the policy refuses a config. Of classes that are too small the
-    least size alone, so that it is the same for all k that are refused."""
+    """Why the operator's minimum or the policy refuses a config. Where classes are too small, it
+    is the least size alone, so that the text is the same for all k that are refused."""
     for problem in check_minimum_k(config.privacy.models):
         yield problem.text.removeprefix(f"k is {config.k}; ")
     if config.policy is None:
@@ -442,7 +442,7 @@ def _build(family: str, name: str) -> Any:
 
 def _tell_refused(combinations: Sequence[Attempt]) -> Iterator[str]:
     """What was not tried, since the operator's minimum or the policy refuses it: all k at once that
-    are refused alike, and by kernel where others of the same k are not refused."""
+    are refused alike, and by kernel where other kernels are not refused with the same k."""
     refused: dict[tuple[int, str], list[str]] = {}
     for each in combinations:
         if each.error:

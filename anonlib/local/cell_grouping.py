@@ -16,7 +16,7 @@ from anonlib.errors import ConfigError, ContractError, InputError, did_you_mean
 from anonlib.hierarchy import Hierarchy, read_hierarchy
 from anonlib.kernels import Kernel
 from anonlib.kernels.merge import by_first_row
-from anonlib.local.frames import require_own_names
+from anonlib.local.frames import require_distinct_names
 from anonlib.privacy import PrivacyModel, Reference
 from anonlib.privacy.k_anonymity import KAnonymity
 from anonlib.table.block import Block, part
@@ -224,7 +224,7 @@ def _names(data: Any) -> list[Any]:
 
     if isinstance(data, pd.DataFrame | pa.Table):
         names = data.column_names if isinstance(data, pa.Table) else list(data.columns)
-        require_own_names("data", names)
+        require_distinct_names("data", names)
         return names
     kind = type(data).__name__
     raise InputError(f"data: must be a numpy array, a pandas or an Arrow table, not {kind}")

@@ -61,7 +61,7 @@ class ColumnFacts:
     Attributes:
         n_rows: All rows, also those without a value.
         n_present: Present values that can't stand for a missing one.
-        n_distinct: Distinct ones; of several parts MOST_VALUES if there are as many or more.
+        n_distinct: Distinct ones; of merged parts at most MOST_VALUES, even if there are more.
         least: By hash, ascending: the distinct values of the least hashes, at most MOST_VALUES: the
             texts, and whole numbers from LEAST_LONG as texts; of others, the hashes alone.
         sizes: The codes of these values, ascending (`anonlib/guesses/token_codes.py`).

@@ -18,7 +18,7 @@ from anonlib.text import join_names
 _WIDE_SHARES = pa.list_(pa.struct([("node", pa.int64()), ("share", pa.float64())]))
 
 
-def require_own_names(what: str, names: Iterable[object]) -> None:
+def require_distinct_names(what: str, names: Iterable[object]) -> None:
     """Raises InputError if several columns of a table have the same name.
 
     Args:
@@ -42,7 +42,7 @@ def require_table(data: Any) -> Any:
     names = [*data.columns] if not isinstance(data, pa.Table) else data.column_names
     if not all(isinstance(name, str) for name in names):
         raise InputError("data: the names of columns must be text; rename the others")
-    require_own_names("data", names)
+    require_distinct_names("data", names)
     if not len(data):
         raise InputError("data: has no rows")
     return data

@@ -14,7 +14,7 @@ from matplotlib.axis import Axis
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator
 
 from anonlib.measure import Cell
-from anonlib.pages.svg import FILL, INK, LINES, MUTED, PAPER, RULE, open_drawing
+from anonlib.pages.svg import FILL, INK, LINES, MUTED, PAPER, RULE, make_drawing
 from anonlib.pages.words import number, short, speak, spell_percent
 from anonlib.text import count_noun, printable
 
@@ -106,7 +106,7 @@ def draw_bars(title: str, table: Table) -> Chart:
     said = "; ".join(f"{short(row[0])}: {number(row[1])}" for row in rows[:5])
     more = "; …" if len(table.rows) > 5 else ""
     axes = _axes(table.heads[1], table.heads[0])
-    svg = open_drawing(f"Bar chart, {title}, {axes}. {said}{more}", _height(rows), draw)
+    svg = make_drawing(f"Bar chart, {title}, {axes}. {said}{more}", _height(rows), draw)
     return Chart(title, axes, svg, table, note=_left_out(table))
 
 
@@ -133,7 +133,7 @@ def draw_before_after(title: str, table: Table) -> Chart:
 
     label = f"Bar chart, shares of {title} before and after. {_largest(table.rows)}"
     return Chart(
-        title, "", open_drawing(label, _height(rows) + 18, draw), table, note=_left_out(table)
+        title, "", make_drawing(label, _height(rows) + 18, draw), table, note=_left_out(table)
     )
 
 
@@ -157,7 +157,7 @@ def _ranges_before_after(title: str, table: Table) -> Chart:
         _plain_ticks(ax)
 
     label = f"Histogram, shares of {title} before and after. {_largest(rows)}"
-    return Chart(title, "", open_drawing(label, _HEIGHT, draw), table)
+    return Chart(title, "", make_drawing(label, _HEIGHT, draw), table)
 
 
 def draw_dots(title: str, table: Table) -> Chart:
@@ -177,7 +177,7 @@ def draw_dots(title: str, table: Table) -> Chart:
     said = "; ".join(
         f"{short(row[0])}: {', '.join(_name_bars(names, row[1:]))}" for row in rows[:MAX_CATEGORIES]
     )
-    svg = open_drawing(f"Dot plot, {title}. {said}", _height(rows) + 24, draw)
+    svg = make_drawing(f"Dot plot, {title}. {said}", _height(rows) + 24, draw)
     return Chart(title, "", svg, table, _legend(names), _left_out(table))
 
 
@@ -242,7 +242,7 @@ def draw_lines(
     if left_out:
         notes.append(f"{count_noun(left_out, 'more line', 'more lines')} in the table.")
     legend = _legend([line.name for line in drawn_lines]) if len(series) > 1 else ()
-    svg = open_drawing(label, _HEIGHT, draw)
+    svg = make_drawing(label, _HEIGHT, draw)
     return Chart(title, _axes(y_name, x_name), svg, table, legend, " ".join(notes))
 
 

@@ -325,7 +325,7 @@ def _summary(
 
 def _say_recoded(this: Record, other: Record, columns: Table | None) -> Iterator[str]:
     """The columns that differ only in how they are released. `explain_apart` names the others."""
-    apart = map(printable, _other_columns(this.get("settings") or {}, other.get("settings") or {}))
+    apart = map(printable, _other_columns(this, other))
     if names := _list_names(columns, but=[*apart]):
         yield f"Columns that are released in another way: {names}."
 

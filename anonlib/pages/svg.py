@@ -51,7 +51,7 @@ _DEFAULTS: dict[Any, Any] = {
 }
 
 
-def open_drawing(label: str, height: float, draw: Callable[[Axes], None]) -> Markup:
+def make_drawing(label: str, height: float, draw: Callable[[Axes], None]) -> Markup:
     """A drawing as SVG.
 
     The same input gives the same text. Drawings with different labels or contents have different

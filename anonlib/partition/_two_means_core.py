@@ -29,7 +29,7 @@ def move_centres(
         weight: int64[n]. How many rows each stands for.
         start: float64[2, f]. The first centres.
         max_iter: The most steps.
-        least_shift: The squared moves of the centres that are too short to go on.
+        least_shift: The steps end once the squared moves of both centres add up to this or less.
     """
     n, f = x.shape
     centres = start.copy()

@@ -117,7 +117,7 @@ def make_reference(values: Ints, n_values: int, person: Codes | Ints | None = No
     return Reference(count, 0 if found.n_missing is None else int(found.n_missing[0]))
 
 
-def make_whole_table(
+def count_whole_table(
     column: str, reference: Reference, n_persons: int, n_known: int | None = None
 ) -> CellCounts:
     """The counts of the whole table as one cell.

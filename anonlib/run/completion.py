@@ -73,7 +73,7 @@ def _keep(spark: SparkSession, records: str, target: Target, ahead: dict[str, An
 
     run_id, own = ahead["run_id"], str(ahead.get("record") or "…")
     # A record leaves out passwords that a path has.
-    path = place_record(spark, records, run_id) if "…" in own else own
+    path = locate_record(spark, records, run_id) if "…" in own else own
     storage = Storage(spark, path)
     if not storage.exists(path):
         content = ahead | {"table_version": target.version_of(run_id)}
@@ -90,6 +90,6 @@ def write_manifest(spark: SparkSession, table: str, text: str) -> None:
     storage.write(find_manifest_path(storage.root), text, public=True)
 
 
-def place_record(spark: SparkSession, records: str, run_id: str) -> str:
+def locate_record(spark: SparkSession, records: str, run_id: str) -> str:
     """The place of a run's private record in the folder `records`."""
     return find_record_path(Storage(spark, records).root, run_id)

@@ -22,7 +22,7 @@ from anonlib.pages.certificate import (
 from anonlib.pages.front import UNTIL
 from anonlib.pages.seal import Certificate, Facts, find_changes
 from anonlib.pages.specs import SEVERAL
-from anonlib.pages.words import number, speak
+from anonlib.pages.words import number, spell_role
 from anonlib.run.manifest_persons import read_persons_kind, read_persons_return
 from anonlib.table.table_digest import Digest
 from anonlib.text import printable
@@ -41,7 +41,7 @@ class Testimony:
 
     Attributes:
         columns: The names of its columns.
-        lists: Those of lists.
+        lists: The names of the columns of lists.
         take_digest: Of its rows and values, by the places of its columns in the order wanted.
         manifest: The public manifest beside it (`parse_manifest`); empty if none is known.
         count: Audits it by a spec.
@@ -331,7 +331,7 @@ def _find_told(
             return None
         return texts if _is_same(texts[0], value) else (number(value),)
     if section == "column":
-        roles = [speak(e["role"]) for e in manifest["columns"] if printable(e["name"]) == name]
+        roles = [spell_role(e["role"]) for e in manifest["columns"] if printable(e["name"]) == name]
         return (roles[0], *texts[1:]) if roles and roles[0] != texts[0] else None
     return None
 

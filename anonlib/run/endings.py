@@ -22,7 +22,7 @@ from anonlib.errors import (
     describe_unexpected,
 )
 from anonlib.run.backlog import Backlog, Waiting
-from anonlib.run.completion import complete_last, place_record, read_ahead
+from anonlib.run.completion import complete_last, locate_record, read_ahead
 from anonlib.run.past import Books
 from anonlib.run.publish import Target
 from anonlib.run.purge import register
@@ -205,7 +205,7 @@ def require_own_record(spark: SparkSession, records: str, target: Target, run_id
         [
             Problem(
                 "release.run_id",
-                f"{place_record(spark, records, run_id)} is the record of {whose}; choose another "
+                f"{locate_record(spark, records, run_id)} is the record of {whose}; choose another "
                 "run id, or another `release.record`",
             )
         ]
@@ -217,7 +217,7 @@ def read_record(spark: SparkSession, records: str, run_id: str) -> dict[str, Any
 
     Raises InputError if it is damaged.
     """
-    path = place_record(spark, records, run_id)
+    path = locate_record(spark, records, run_id)
     storage = Storage(spark, records)
     if not storage.exists(path):
         return None
@@ -293,7 +293,7 @@ def _describe_left(spark: SparkSession, config: Config, left: Waiting) -> Iterat
 
 def _describe_done(spark: SparkSession, records: str, target: Target, run_id: str) -> ReleaseResult:
     """The result of a run that was committed before."""
-    record = place_record(spark, records, run_id)
+    record = locate_record(spark, records, run_id)
     report, storage = f"{record.removesuffix('.json')}.html", Storage(spark, records)
     has_record = storage.exists(record)
     note = (

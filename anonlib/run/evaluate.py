@@ -3,7 +3,7 @@
 from anonlib.auditing import AuditReport
 from anonlib.errors import InputError
 from anonlib.evaluation import evaluate_case
-from anonlib.run.completion import place_record
+from anonlib.run.completion import locate_record
 from anonlib.run.result import ReleaseResult
 from anonlib.run.run_case import make_published_case
 from anonlib.run.scan import Scan
@@ -53,7 +53,7 @@ def evaluate_published(
         kinds=scan.content.kinds,
         table=run.target.path,
         table_version=run.target.version,
-        record=place_record(run.spark, config.record_folder, run.run_id),
+        record=locate_record(run.spark, config.record_folder, run.run_id),
         seconds=dict(progress.seconds),
     )
     return keep(run.spark, config, result, source, scan, None)

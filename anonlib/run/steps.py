@@ -23,7 +23,7 @@ from anonlib.measure.fidelity.overview import Overview
 from anonlib.progress import Progress
 from anonlib.run.account import Account
 from anonlib.run.audited_release import AuditedRelease
-from anonlib.run.completion import place_record, write_ahead, write_manifest
+from anonlib.run.completion import locate_record, write_ahead, write_manifest
 from anonlib.run.figure_table import write_metrics
 from anonlib.run.manifest_persons import read_persons_return
 from anonlib.run.manifest_reading import parse_manifest
@@ -333,7 +333,7 @@ class Run:
             persons_return=self.persons_return,
             auditable=counts_persons(self.config, persons_return=self.persons_return),
             manifest=find_manifest_path(self.target.path) if ending == "published" else "",
-            record=place_record(self.spark, self.config.record_folder, self.run_id),
+            record=locate_record(self.spark, self.config.record_folder, self.run_id),
             seconds=dict(self.progress.seconds),
         )
 

@@ -23,8 +23,8 @@ _DAY = "[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}"
 _CLOCK = r"[T ][0-9]{1,2}:[0-9]{1,2}(:[0-9]{1,2}(\.[0-9]+)?)?"
 _ZONE = "( ?(Z|[+-][0-9:]+|[A-Za-z][A-Za-z0-9/_+:-]*))?"
 #: By type: what a text must look like to be read so. For Spark `1d` is a number, `14:30` a time of
-#: today, and `2024` a day. It drops the zone of a text where a type has none: there, midnight is
-#: another day elsewhere.
+#: today, and `2024` a day. It drops the zone of a text where the type has none, though midnight in
+#: one zone may be another day in others.
 _SHAPES = {
     **dict.fromkeys(("double", "float"), _NUMBER),
     "timestamp": f"{_DAY}({_CLOCK}{_ZONE})?",
@@ -57,8 +57,8 @@ def declare_cast(attribute: Attribute) -> Cast | None:
 
 
 def find_casts(config: Config, names: Sequence[str], raw: DataFrame) -> dict[str, Cast]:
-    """By id: what columns are read as, as declared, or inferred from the text of CSV. One without a
-    value or a type is text, as in memory: any type would do.
+    """By id: what columns are read as, as declared, or inferred from the text of CSV. A column
+    without a value or a type is text, as in memory: any type would do.
 
     Args:
         config: The config.

@@ -241,7 +241,7 @@ def _require_whole_rows(rows: DataFrame, again: Column, texts: Sequence[str]) ->
             "multiLine)"
         )
     file, bad = rows.metadataColumn("_metadata").getField("file_path"), F.col(_BAD).isNotNull()
-    first = F.count(F.col(quote_name(rows.columns[0])))  # Spark wants another column
+    first = F.count(F.col(quote_name(rows.columns[0])))  # Spark does not read _BAD alone
     odd = [F.col(quote_name(name)).contains(UNREADABLE) for name in texts]
     counts = rows.agg(
         F.count_if(bad),

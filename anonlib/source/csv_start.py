@@ -23,7 +23,7 @@ _NUMBERS = (
     re.compile(DECIMAL_TEXT),
     *(re.compile(shape) for type, shape in LAYOUTS.values() if type == "double"),
 )
-#: Dates and times, the same.
+#: Dates and times, however they are written.
 _TIMES = (
     *map(re.compile, (DATE_TEXT, TIME_TEXT)),
     *(re.compile(shape) for type, shape in LAYOUTS.values() if type != "double"),
@@ -111,8 +111,8 @@ def find_lower_header(lines: Sequence[str], delimiter: str) -> int | None:
 
 def has_header(rows: Sequence[Sequence[str]]) -> bool:
     """Whether the first row names columns: no cell seems to be a value, and at most half of the
-    cells are values of their columns further down. Of a row with empty cells, as pandas writes the
-    head of its index, or with equal ones, none is. rows: Cells without blanks at their ends."""
+    cells are values of their columns further down. No cell may be one if some cells are empty, as
+    pandas writes the head of its index, or equal. rows: Cells without blanks at their ends."""
     first, *others = rows
     names = {i: name for i, name in enumerate(first) if name}
     columns = {i: ["".join(row[i : i + 1]) for row in others] for i in names}

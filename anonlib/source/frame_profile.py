@@ -33,7 +33,7 @@ from anonlib.table.plain_types import to_plain_type
 #: What a task tells of a column, by its place: the task, the column's facts and, where they are
 #: asked for, the hashes of its rows.
 _FACTS = "place int, task int, facts string, hashes binary"
-#: What is made of them, and two of the facts.
+#: What is made of them, with two of the facts: the numbers of rows and of distinct values.
 _PROFILES = "place int, profile string, hashes binary, n_rows bigint, n_distinct bigint"
 
 

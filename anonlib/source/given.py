@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from anonlib.config.checks.attributes import check_names
 from anonlib.config.resolve import check_storable
 from anonlib.errors import ConfigError, InputError
-from anonlib.local.frames import require_own_names
+from anonlib.local.frames import require_distinct_names
 from anonlib.spark.loan import find_own_setting, hold_setting, shares_sessions
 from anonlib.spark.values import read_field
 
@@ -47,7 +47,7 @@ def require_frame(frame: Any, what: str) -> None:
             f"{what}: a stream can't be released as a whole; release each batch of `foreachBatch`, "
             "with `mode: append`"
         )
-    require_own_names(what, frame.columns)
+    require_distinct_names(what, frame.columns)
 
 
 def require_columns(frame: DataFrame, names: Collection[str]) -> None:

@@ -133,7 +133,7 @@ def _hadoop() -> str:
     return found.stem.rpartition("-")[2] if found else "none"
 
 
-def name_postgresql_jar() -> Path:
+def ensure_postgresql_jar() -> Path:
     """The path of PostgreSQL's driver, verified, and fetched if it is missing. Raises InputError
     like `ensure_jars`."""
     path = find_jar_folder() / POSTGRESQL.name

@@ -5,7 +5,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from anonlib.spark.jars import name_postgresql_jar
+from anonlib.spark.jars import ensure_postgresql_jar
 from anonlib.spark.jvm import find_class, find_java_class, scala_map
 
 REPEATABLE_READ = 4  # java.sql.Connection.TRANSACTION_REPEATABLE_READ
@@ -17,7 +17,7 @@ def add_driver(spark: SparkSession, driver: str) -> None:
         find_class(spark, driver)
     except Exception:
         java: Any = spark._jsparkSession
-        java.sessionState().resourceLoader().addJar(str(name_postgresql_jar()))
+        java.sessionState().resourceLoader().addJar(str(ensure_postgresql_jar()))
 
 
 def take_snapshot(spark: SparkSession, options: Mapping[str, str]) -> tuple[Any, str]:

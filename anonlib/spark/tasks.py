@@ -34,7 +34,7 @@ def count_cores(spark: SparkSession) -> int:
     return int(spark.sparkContext.defaultParallelism)
 
 
-def read_broadcast(spark: SparkSession, value: Any) -> Any:
+def send_broadcast(spark: SparkSession, value: Any) -> Any:
     """Spark's broadcast of a value that pickle can write."""
     return spark.sparkContext.broadcast(value)
 

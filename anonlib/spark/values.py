@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema, from_arrow_type, to_arrow_schema
 from pyspark.sql.types import ArrayType, DataType, StructField, StructType
 
-from anonlib.auditing.canonical import fold_value, select_present
+from anonlib.auditing.canonical import clear_missing, fold_value
 from anonlib.table.schema import Field
 
 #: More than the partitions of any table.
@@ -38,7 +38,7 @@ def make_canonical(value: Column, type: pa.DataType, missing_tokens: Sequence[st
     nondeterministic: project the column before it is grouped or aggregated.
     """
     its = find_spark_type(type)
-    return select_present(fold_value(value, its), its, missing_tokens)
+    return clear_missing(fold_value(value, its), its, missing_tokens)
 
 
 def make_canonical_columns(

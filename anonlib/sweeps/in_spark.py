@@ -27,7 +27,7 @@ from anonlib.source.resolved_source import open_source
 from anonlib.spark.expressions import require_plain
 from anonlib.spark.private_table import PrivateTable
 from anonlib.spark.storage import Storage
-from anonlib.spark.tasks import count_cores, read_broadcast, run_each, settle_tasks
+from anonlib.spark.tasks import count_cores, run_each, send_broadcast, settle_tasks
 from anonlib.spark.translation import find_conditions, translate, translate_errors
 from anonlib.sweeps.point_work import try_point
 from anonlib.sweeps.results import (
@@ -139,7 +139,7 @@ def run_sweep(
     if missing:
         with progress.stage("sweep", spark), settle_tasks(spark):
             # Bytes, since Spark's broadcasts can't pickle Arrow's buffers.
-            broadcast = read_broadcast(spark, [_to_bytes(table) for table in tables])
+            broadcast = send_broadcast(spark, [_to_bytes(table) for table in tables])
             try:
                 for rows in _batches(spark, missing, broadcast, progress):
                     _append(table, rows)

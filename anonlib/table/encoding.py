@@ -481,7 +481,7 @@ def code_protected(values: pa.Array, missing_tokens: tuple[str, ...]) -> Codes:
     """int32[n]. Codes of a protected column, local to the block; MISSING for null, NaN and tokens.
 
     Text is compared as people see it (`fold_text`), other types by value, and so are tokens
-    (`list_missing_values`). Blank text is missing. Raises InputError for a type that can't be
+    (`find_missing_values`). Blank text is missing. Raises InputError for a type that can't be
     protected (`is_protectable`).
     """
     if not is_protectable(values.type):
@@ -504,7 +504,7 @@ def code_protected(values: pa.Array, missing_tokens: tuple[str, ...]) -> Codes:
 
 def code_known(values: pa.Array, missing_tokens: tuple[str, ...], known: Values | None) -> Codes:
     """int32[n]. Codes of a protected column: by the values of the whole table if models count them,
-    else its own.
+    else by its own.
 
     Args:
         values: The column.

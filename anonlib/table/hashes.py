@@ -74,7 +74,7 @@ def hash_rows(columns: Sequence[pa.Array], seed: int = SEED) -> Ints:
         int64[n].
 
     Raises:
-        InputError: A column is of a type that Spark has not, or that is not hashed here.
+        InputError: A column is of a type that Spark does not have, or that is not hashed here.
     """
     state = np.full(len(columns[0]), seed % 2**64, np.uint64)
     # Uncompiled, as with NUMBA_DISABLE_JIT, numpy would warn of products beyond 64 bits.

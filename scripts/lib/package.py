@@ -22,7 +22,7 @@ from typing import Any
 
 from advisories import NotAuditedError, audited_offline, audited_online, report
 
-from anonlib.spark.jars import POSTGRESQL, Jar, ensure_jars, name_postgresql_jar
+from anonlib.spark.jars import POSTGRESQL, Jar, ensure_jars, ensure_postgresql_jar
 
 ROOT = Path(__file__).resolve().parents[2]
 RUNTIME, TOOLS = ROOT / ".venv" / "runtime", ROOT / ".venv" / "tools"
@@ -67,7 +67,7 @@ def main() -> int:
         shutil.copy(wheel, made / f"anonlib-{version(wheel)}.zip")
         install(args.uv, wheel)
         pack(made / f"anonlib-{version(wheel)}-environment.tar.gz", args.python_prefix)
-        jars = {**ensure_jars(), name_postgresql_jar(): POSTGRESQL}
+        jars = {**ensure_jars(), ensure_postgresql_jar(): POSTGRESQL}
         copy_rest(made, jars)
         write_bill(made / "sbom.cdx.json", jars.values())
         clean = audit(made, args.advisories)

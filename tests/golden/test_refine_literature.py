@@ -23,6 +23,7 @@ def refined(table: str, k: int, **parameters: int) -> float:
     return loss(x, cells(x, "refine", k, **parameters))
 
 
+@pytest.mark.cluster  # with what it compiles first, half a minute
 @pytest.mark.parametrize(("table", "k", "mdav", "least"), KNOWN)
 def test_one_descent_is_5_percent_below_mdav(table: str, k: int, mdav: float, least: float) -> None:
     assert least * 0.99 < refined(table, k) < 0.95 * mdav

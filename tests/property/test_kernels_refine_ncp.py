@@ -234,7 +234,7 @@ def test_any_order_of_rows() -> None:
 
 def test_the_same_cells_without_the_compiler() -> None:
     code = (
-        "import numpy as np; from anonlib.local import cells;"
+        "import numpy as np; from anonlib.local.cell_grouping import cells;"
         "x = np.random.default_rng(2).integers(0, 6, (40, 2)).astype(float);"
         "print(cells(x, 'refine', 3, loss='ncp', effort=1, start='mdav').tolist())"
     )

@@ -30,7 +30,7 @@ def _without_drawings(request: pytest.FixtureRequest, monkeypatch: pytest.Monkey
     """Drawings are most of what a small release costs in Python, and have unit tests."""
     if "drawings" not in request.fixturenames:
         monkeypatch.setattr(
-            "anonlib.pages.charts.open_drawing", lambda *given: Markup("<svg></svg>")
+            "anonlib.pages.charts.make_drawing", lambda *given: Markup("<svg></svg>")
         )
 
 

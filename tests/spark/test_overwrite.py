@@ -123,6 +123,7 @@ class Stopped:
         return stopping
 
 
+@pytest.mark.cluster  # half a minute
 def test_nothing_is_left_of_the_old_version(
     shell: Shell, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 
 from anonlib.arrays import MISSING
 from anonlib.auditing import audit_table
-from anonlib.auditing.canonical import fold_value, select_present
+from anonlib.auditing.canonical import clear_missing, fold_value
 from anonlib.privacy.k_anonymity import KAnonymity
 from anonlib.privacy.l_diversity import LDiversity
 from anonlib.spark.values import find_spark_type, make_canonical
@@ -192,7 +192,7 @@ def test_a_token_means_one_value_everywhere(
     its = find_spark_type(type)
     scans = canonical_forms(spark, column, [*meant], lambda c, t: make_canonical(c, type, [t]))
     audits = canonical_forms(
-        spark, column, [*meant], lambda c, t: select_present(fold_value(c, its), its, [t])
+        spark, column, [*meant], lambda c, t: clear_missing(fold_value(c, its), its, [t])
     )
     for (token, place), scan, seen in zip(meant.items(), scans, audits, strict=True):
         expected = [i == place or i == len(values) for i in range(len(column))]

@@ -152,7 +152,7 @@ class Counted:
         self.patch.setattr(audit, "make_view", view)
         self.patch.setattr(count, "tally", tally)
         self.patch.setattr(count, "count_rare", count_rare)
-        self.patch.setattr(audit, "find_lone", lambda view, spec: {"shares": 2})
+        self.patch.setattr(audit, "find_lone_rows", lambda view, spec: {"shares": 2})
         return audit.audit_parts(frame, spec, parts)
 
 
@@ -430,8 +430,8 @@ def struct(**types: T.DataType) -> T.StructType:
     ],
 )
 def test_types_that_can_be_grouped(dtype: T.DataType, groups: bool, with_maps: bool) -> None:
-    assert canonical.make_groupable(dtype, maps=False) is groups
-    assert canonical.make_groupable(dtype, maps=True) is with_maps
+    assert canonical.is_groupable(dtype, maps=False) is groups
+    assert canonical.is_groupable(dtype, maps=True) is with_maps
 
 
 @pytest.mark.parametrize(

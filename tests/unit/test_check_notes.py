@@ -52,7 +52,7 @@ def test_a_check_says_what_the_release_would_say() -> None:
     (age,) = (column.id for column in schema.columns if column.name == "age")
     large = Encoding(age, Scale.CONTINUOUS, False, 0.0, 1.0, 0.0, 2.0**60)
     sample = pa.table({column.id: pa.array([], column.type) for column in schema.columns})
-    repeated = Content(1.0, {}, (), {}, (Repetition("mrn", 60, 6000, True),))
+    repeated = Content(1.0, {}, (), {}, (Repetition("mrn", 60, 6000),))
     scan = Scan(9, {}, {}, (large,), sample, {}, Digest(), repeated)
     found = [*scan.list_notes(schema, config)]
     assert sum("numbers of 2^53 or more" in note for note in found) == 1

@@ -9,7 +9,7 @@ import anonlib
 from anonlib import pipeline, registry
 from anonlib.config.model import Config, Gate
 from anonlib.decisions.limits import find_void_gates
-from anonlib.errors import ConfigError, ContractError, GateError, InfeasibleError, Problem
+from anonlib.errors import ConfigError, ContractError, GateError, Problem
 from anonlib.evaluation import Evaluation, judge, require_gates_of_releases
 from anonlib.measure import Figure, Findings, Measure, Series
 
@@ -177,7 +177,7 @@ def test_what_is_no_number_passes_no_gate(order: int) -> None:
     ("gate", "where", "text"),
     [
         ({"of": "agee"}, "gates.0.of", "did you mean age?"),
-        ({"of": "name"}, "gates.0.of", "must be a column that marginals.wasserstein is of: "),
+        ({"of": "name"}, "gates.0.of", "a column that has the figure marginals.wasserstein: "),
         ({"at_least": 0.2}, "gates.0", "`at_least` is above `at_most`"),
         ({"at_most": float("nan")}, "gates.0.at_most", "finite"),
         ({"at_most": float("inf")}, "gates.0.at_most", "finite"),
@@ -227,7 +227,13 @@ HALF = {"type": "linkability", "first_half": ["nope"]}
         ("linkability", {"figure": "linkability.risk"}, None, "figure", "no two halves"),
         ("inference", {"figure": "inference.risk"}, TARGET, "figure", "no released column"),
         ("disclosure", {"figure": "disclosure.gain", "of": "age"}, None, "figure", "no released"),
-        ("disclosure", {"figure": "disclosure.lone", "of": "x"}, None, "of", "is of: age"),
+        (
+            "disclosure",
+            {"figure": "disclosure.lone", "of": "x"},
+            None,
+            "of",
+            "disclosure.lone: age",
+        ),
     ],
 )
 def test_no_release_has_such_a_figure(
@@ -292,5 +298,5 @@ def test_gates_that_so_few_rows_can_not_pass(
     whole = given.model_dump(include={"one_row_per_person"})
     whole |= {"attributes": age, "privacy": {"models": [{"type": "k_anonymity", "k": 3}]}}
     whole |= {"evaluate": {"measures": [measure]}, "gates": [{"figure": figure, "at_most": 1}]}
-    with pytest.raises(InfeasibleError, match=r"gates\.0\.figure: no release passes"):
+    with pytest.raises(ConfigError, match=r"gates\.0\.figure: no release passes"):
         anonlib.anonymize(pd.DataFrame({"age": range(200)}), whole)

@@ -338,6 +338,7 @@ def suggestion_page(**config: Any) -> tuple[str, dict[str, Any], Config]:
             0,
             1.0,
             {k: 3},
+            least_persons=k,
         )
         for i, kernel in enumerate(("mdav", "refine"), 1)
         for k in (5, 10)

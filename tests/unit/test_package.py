@@ -67,7 +67,7 @@ def test_jars_and_exit_code(
         monkeypatch.setattr(package, name, lambda *args: None)
     monkeypatch.setattr(package, "build_wheel", lambda made: wheel)
     monkeypatch.setattr(package, "ensure_jars", lambda: {Path("delta.jar"): "delta"})
-    monkeypatch.setattr(package, "name_postgresql_jar", lambda: Path("postgresql.jar"))
+    monkeypatch.setattr(package, "ensure_postgresql_jar", lambda: Path("postgresql.jar"))
     monkeypatch.setattr(package, "copy_rest", lambda made, jars: took.update(copied=[*jars]))
     monkeypatch.setattr(package, "write_bill", lambda path, jars: took.update(bill=[*jars]))
     monkeypatch.setattr(package, "audit", lambda made, advisories: clean)

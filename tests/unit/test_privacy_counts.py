@@ -24,9 +24,9 @@ from anonlib.privacy import (
 from anonlib.privacy.l_diversity import LDiversity
 from anonlib.privacy.shares import (
     count_persons,
+    count_whole_table,
     group_codes,
     make_reference,
-    make_whole_table,
     sum_counts,
 )
 from anonlib.privacy.t_closeness import TCloseness
@@ -60,7 +60,7 @@ def test_the_reference_of_codes(
 @pytest.mark.parametrize("n_known", [None, 5])
 def test_the_whole_table_is_a_cell(n_known: int | None) -> None:
     reference = Reference(ints(3, 0, 4), 2)
-    cells = make_whole_table("ill", reference, 8, n_known)
+    cells = count_whole_table("ill", reference, 8, n_known)
     assert (cells.n_rows.tolist(), cells.n_persons.tolist()) == ([9], [8])
     assert cells.references == {"ill": reference}
     counts = cells.sensitive["ill"]

@@ -74,7 +74,7 @@ def _check_subject(
     if not subjects:
         text = f"figures of {measure.type} are about the whole table; remove it"
     elif measure.subjects == "columns":
-        text = f"must be a column that {gate.figure} is of: {', '.join(subjects)}"
+        text = f"must be a column that has the figure {gate.figure}: {', '.join(subjects)}"
     else:
         text = f"must be one of: {', '.join(subjects)}"
     yield Problem(f"{where}.of", f"{text}{did_you_mean(gate.of, subjects)}")

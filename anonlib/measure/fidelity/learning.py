@@ -213,14 +213,14 @@ def _list_doubts(case: "Case", parts: "Parts", target: LearnTarget) -> list[str]
     """Why the figures prove little."""
     doubts = []
     if parts.test.released and case.looked_at_target:
-        doubts.append("the anonymization looked at the target of the rows that test: they flatter")
+        doubts.append("the anonymization looked at the target of the test rows: figures flatter")
     y = target.values(parts.raw_test.sample)
     y = y[~np.isnan(y)]
     if len(y) < FEW_ROWS:
-        doubts.append(f"fewer than {FEW_ROWS} rows to test on")
+        doubts.append(f"fewer than {FEW_ROWS} test rows")
     n_few = sum(int((y == c).sum()) < FEW_OF_CLASS for c in range(target.n_classes))
     if n_few:
-        text = f"{n_few} of {target.n_classes} classes have fewer than {FEW_OF_CLASS} of them"
+        text = f"{n_few} of {target.n_classes} classes have fewer than {FEW_OF_CLASS} test rows"
         doubts.append(text)
     return doubts
 
@@ -241,7 +241,7 @@ def _baseline(base: Scores, n_classes: int) -> Iterator[Figure]:
 
 
 def _figure(name: str, value: float | None, of: str, note: str) -> Figure:
-    undefined = "not defined of the rows that test" if value is None else ""
+    undefined = "not defined on the test rows" if value is None else ""
     return Figure(name, round_figure(value), of, "; ".join(filter(None, [undefined, note])))
 
 
