@@ -1,6 +1,5 @@
 """Audits and measures a table in hand, a published one, or a file."""
 
-from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,10 +8,7 @@ from anonlib.config.minimum_k import check_minimum_k
 from anonlib.config.reading import GivenConfig
 from anonlib.errors import ConfigError, InputError
 from anonlib.evaluation.published_spec import explain_audit, make_auditable_spec
-from anonlib.local.arguments import (
-    Arguments,
-    config_in_hand,
-)
+from anonlib.local.arguments import config_in_hand
 from anonlib.local.frames import (
     is_of_spark,
     note_index,
@@ -24,9 +20,6 @@ from anonlib.local.frames import (
 if TYPE_CHECKING:
     from anonlib.progress import Progress
     from anonlib.run.result import ReleaseResult
-
-#: The arguments of `anonymize`, without sections.
-_ARGUMENTS = [f.name for f in fields(Arguments) if f.name != "sections"]
 
 
 def audit(
