@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from anonlib.auditing.models import AuditModel
 from anonlib.auditing.report import AuditReport, AuditSpec, Verdict
 from anonlib.auditing.rules import (
+    TableCheck,
     check_table,
     find_lone_rows,
     find_pseudonym_problems,
@@ -42,7 +43,8 @@ def audit_table(df: "DataFrame", spec: AuditSpec, whole: "DataFrame | None" = No
     - One for columns of shares.
     - Two for insensitive columns.
     - Two for pseudonyms.
-    - One for each column of sets, grouped by it.
+    - If the elements of a set are not in ascending order: the first again, and one for each column
+      of sets, grouped by it.
 
     Args:
         df: The table.
@@ -78,16 +80,16 @@ def audit_parts(
     models, problems = check.models, [*check.problems]
     if not {*spec.pseudonyms} & check.broken:
         problems += find_pseudonym_problems(df, spec)
-    problems += order_problems(df, spec, check.broken)
     if not check.readable:
+        problems += order_problems(df, spec, check.broken)
         broken_table = check.report_unreadable(spec, df.count(), problems)
         return [broken_table, *[replace(broken_table, problems=()) for _ in parts]]
 
-    from anonlib.auditing.count import tally
-
-    view = make_view(df, spec, check.protected, check.insensitive, whole, parts)
-    views = [view, *[replace(view, keys=(*view.keys, name)) for name in view.parts]]
-    counts = tally(views, models)
+    views, counts = _count_classes(df, spec, check, whole, parts, sort=False)
+    if not counts[0].ascending:  # then equal sets may be in several orders
+        problems += order_problems(df, spec, check.broken)
+        views, counts = _count_classes(df, spec, check, whole, parts, sort=True)
+    view = views[0]
     n_rows = counts[0].n_rows
     if n_rows and check.insensitive:
         problems += _insensitive_problems(view, check.insensitive, check.k)
@@ -106,6 +108,27 @@ def audit_parts(
     found = find_lone_rows(view, spec) if n_rows else {}
     reports[0] = replace(reports[0], problems=sort_problems(problems, n_rows), lone=found)
     return reports
+
+
+def _count_classes(
+    df: "DataFrame",
+    spec: AuditSpec,
+    check: TableCheck,
+    whole: "DataFrame | None",
+    parts: Sequence[str],
+    *,
+    sort: bool,
+) -> "tuple[list[View], list[Counts]]":
+    """The views of a table and of the same rows by part, and their counts. See `audit_parts`.
+
+    check: What the columns of the table are.
+    sort: As for `make_view`.
+    """
+    from anonlib.auditing.count import tally
+
+    view = make_view(df, spec, check.protected, check.insensitive, whole, parts, sort=sort)
+    views = [view, *[replace(view, keys=(*view.keys, name)) for name in view.parts]]
+    return views, tally(views, check.models)
 
 
 def _verdicts(view: View, models: Sequence[AuditModel], counts: "Counts") -> list[Verdict]:

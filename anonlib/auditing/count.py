@@ -27,11 +27,13 @@ class Counts:
         sizes: The number of classes by size.
         n_rows: The number of rows.
         tallies: The counts of each model.
+        ascending: Whether the elements of all sets of the keys are in ascending order.
     """
 
     sizes: Counter[int]
     n_rows: int
     tallies: tuple[Tally, ...]
+    ascending: bool = True
 
 
 def tally(views: Sequence[View], models: Sequence[AuditModel]) -> list[Counts]:
@@ -56,6 +58,8 @@ def tally(views: Sequence[View], models: Sequence[AuditModel]) -> list[Counts]:
         classes = finest if len(view.keys) == len(keys) else finest.groupBy(*view.keys).agg(*again)
         least = F.min("n_rows").alias("size")
         aggregates = [least, F.count("*").alias("n_classes"), F.sum("n_rows").alias("n_rows")]
+        differ = [F.col(key) != F.sort_array(key) for key in view.sets]
+        aggregates.append(F.max(reduce(or_, differ, F.lit(False))).alias("differ"))
         for i, (model, partial) in enumerate(zip(models, partials, strict=True)):
             part = {name: F.col(f"m{i}_{name}") for name in partial} | {"n_rows": F.col("n_rows")}
             aggregates += _summary(view, model, part, f"m{i}_")
@@ -73,7 +77,8 @@ def _count_view(view: View, models: Sequence[AuditModel], rows: Sequence[Row]) -
     sizes = Counter({row["size"]: row["n_classes"] for row in rows})
     tallies = [_gather(model, rows, f"m{i}_") for i, model in enumerate(models)]
     done = [_settle(view, model, counted) for model, counted in zip(models, tallies, strict=True)]
-    return Counts(sizes, sum(row["n_rows"] for row in rows), tuple(done))
+    ascending = not any(row["differ"] for row in rows)
+    return Counts(sizes, sum(row["n_rows"] for row in rows), tuple(done), ascending)
 
 
 def count_rare(view: View, keys: Sequence[str], k: int) -> tuple[int, int]:

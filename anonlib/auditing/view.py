@@ -28,6 +28,7 @@ class View:
         hierarchies: By released name of a protected column: its hierarchy.
         orders: By released name of a protected column of text: all values, low to high.
         parts: The private columns whose values are parts of the table.
+        sets: The keys that are sets whose elements are in the order of the table.
     """
 
     rows: "DataFrame"
@@ -40,6 +41,7 @@ class View:
     hierarchies: Mapping[str, Hierarchy]
     orders: Mapping[str, tuple[str, ...]]
     parts: tuple[str, ...] = ()
+    sets: tuple[str, ...] = ()
 
 
 def make_view(
@@ -49,6 +51,8 @@ def make_view(
     insensitive: Sequence[str],
     whole: "DataFrame | None" = None,
     parts: Sequence[str] = (),
+    *,
+    sort: bool = True,
 ) -> View:
     """The view of a table with some protected and insensitive columns.
 
@@ -61,33 +65,30 @@ def make_view(
         insensitive: The insensitive columns of the view.
         whole: The table that `df` is a part of; by default `df` itself.
         parts: The private columns whose values are parts of the table.
+        sort: Whether to sort the elements of sets, which costs much.
     """
     from pyspark.sql import functions as F
 
     from anonlib.auditing.canonical import clear_missing, fold_value, make_key
 
-    place = {field.name: i for i, field in enumerate(df.schema.fields)}
+    released = {name: F.col(f"c{i}") for i, name in enumerate(df.columns)}
     types = {field.name: field.dataType for field in df.schema.fields}
     plain = df.toDF(*[f"c{i}" for i in range(len(df.columns))])
 
-    def released(name: str) -> "Column":
-        return F.col(f"c{place[name]}")
-
     def key(name: str) -> "Column":
-        return make_key(released(name), types[name], is_set=name in spec.sets)
+        return make_key(released[name], types[name], is_set=sort and name in spec.sets)
 
     keys = {f"q{i}": key(name) for i, name in enumerate(spec.quasi_identifiers)}
     keys = keys or {"q0": F.lit(1)}  # a release without quasi-identifiers is one class
     if spec.apart is not None:
-        keys["a"] = released(spec.apart)
+        keys["a"] = released[spec.apart]
     names = {name: f"s{i}" for i, name in enumerate(protected)}
     others = {f"i{i}": key(name) for i, name in enumerate(insensitive)}
+    private = {f"p{i}": released[name] for i, name in enumerate(parts)}
     token = spec.token if spec.persons == "token" else None
-    private = {f"p{i}": released(name) for i, name in enumerate(parts)}
-    same = keys | others | private | ({} if token is None else {"t": released(token)})
-    texts = {short: fold_value(released(name), types[name]) for name, short in names.items()}
-    tokens = spec.missing_tokens
-    values = {c: clear_missing(F.col(c), types[name], tokens) for name, c in names.items()}
+    same = keys | others | private | ({} if token is None else {"t": released[token]})
+    texts = {short: fold_value(released[name], types[name]) for name, short in names.items()}
+    values = {c: clear_missing(F.col(c), types[n], spec.missing_tokens) for n, c in names.items()}
     rows = plain.select(*[column.alias(short) for short, column in (same | texts).items()])
     everything = rows.withColumns(values) if values else rows
     unnamed = replace(spec, persons="rows", apart=None, only=None)
@@ -102,4 +103,10 @@ def make_view(
         hierarchies=spec.hierarchies,
         orders=spec.orders,
         parts=tuple(private),
+        sets=() if sort else _list_sets(spec),
     )
+
+
+def _list_sets(spec: AuditSpec) -> tuple[str, ...]:
+    """The keys that are sets."""
+    return tuple(f"q{i}" for i, name in enumerate(spec.quasi_identifiers) if name in spec.sets)

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from anonlib.spark.digest import digest
-from anonlib.spark.values import hash_row
+from anonlib.spark.values import RARE_TEXT, hash_row
 from anonlib.table.hashes import hash_rows, hash_seeded
 from anonlib.table.table_digest import Digest, digest_in_memory
 
@@ -90,7 +90,11 @@ def others(random: np.random.Generator) -> dict[str, pa.Array]:
             random,
             pa.struct({"low": pa.float64(), "high": pa.float64()}),
         ),
-        "set": mixed([[], [None], ["a"], ["b", None, "é"]], random, pa.list_(pa.string())),
+        "set": mixed(
+            [[], [None], ["a"], ["b", None, "é"], [RARE_TEXT], ["a", RARE_TEXT, None]],
+            random,
+            pa.list_(pa.string()),
+        ),
         "shares": mixed(
             [[], [{"node": 3, "share": 0.5}, None], [{"node": None, "share": 1.0}]],
             random,

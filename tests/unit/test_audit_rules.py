@@ -130,7 +130,14 @@ class Counted:
 
     def audit_parts(self, frame: Any, spec: AuditSpec, parts: tuple[str, ...]) -> list[AuditReport]:
         def view(
-            df: Any, spec: AuditSpec, protected: Any, insensitive: Any, whole: Any, parts: Any
+            df: Any,
+            spec: AuditSpec,
+            protected: Any,
+            insensitive: Any,
+            whole: Any,
+            parts: Any,
+            *,
+            sort: bool,
         ) -> View:
             self.asked.append((protected, tuple(insensitive)))
             sensitive = {name: f"s{i}" for i, name in enumerate(protected)}
