@@ -83,12 +83,13 @@ class TextColumn:
         values, texts = self.values.take(pa.array(places)), self.texts.take(pa.array(places))
         return TextColumn(values, np.arange(len(places)), texts, self.number[places])
 
-    def unique(self) -> tuple[Ints, Floats]:
-        """int64[u]: the numbers of the texts, each once, ascending. float64[u]: the texts as
-        numbers on a line."""
-        unique, first = np.unique(self.number, return_index=True)
-        present = unique != MISSING
-        return unique[present], read_whole(self.values, self.texts)[first[present]]
+    def unique(self, most: int = 2**63 - 1) -> tuple[Ints, Floats]:
+        """int64[u]: the numbers of the texts up to `most`, each once, ascending. float64[u]: the
+        texts as numbers on a line."""
+        kept = np.flatnonzero((self.number <= most) & (self.number != MISSING))
+        unique, first = np.unique(self.number[kept], return_index=True)
+        places = pa.array(kept[first])
+        return unique, read_whole(self.values.take(places), self.texts.take(places))
 
     def count_present(self) -> int:
         """The rows that have a text."""

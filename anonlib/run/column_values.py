@@ -171,7 +171,7 @@ class _Sight:
         look = self.look
         texts = read_texts(chunk, look.shares, look.key)
         for id, column in texts.items():
-            self._add_sketch(id, *column.unique())
+            self._add_sketch(id, *column.unique(bound_hashes(look.shares[id])))
         counts = [column.count_present() for column in texts.values()]
         counts += [texts[c].count_equal(texts[p]) for c, p in look.pairs]
         self.counts += np.array(counts, np.int64)
@@ -182,10 +182,9 @@ class _Sight:
             self.values[id] = seen
 
     def _add_sketch(self, id: str, hashes: Ints, numbers: Floats) -> None:
-        kept = hashes <= bound_hashes(self.look.shares[id])
-        both = np.concatenate([self.hashes[id], hashes[kept]])
+        both = np.concatenate([self.hashes[id], hashes])
         self.hashes[id], first = np.unique(both, return_index=True)
-        self.numbers[id] = np.concatenate([self.numbers[id], numbers[kept]])[first]
+        self.numbers[id] = np.concatenate([self.numbers[id], numbers])[first]
 
 
 def _look_at(
