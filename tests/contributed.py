@@ -9,7 +9,7 @@ from pydantic import Field
 
 from anonlib.measure import Figure, Findings, Measure
 from anonlib.recode import Cells, Column, Domain, Form, Recoder
-from anonlib.recode.grouped import ascending, group
+from anonlib.recode.grouped import group, order_ascending
 from anonlib.table.schema import Scale
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class Widened(Recoder):
 
     def recode(self, values: Column, cells: Cells, domain: Domain) -> Column:
         grouped = group(values, cells)
-        places = ascending(grouped, domain.order)
+        places = order_ascending(grouped, domain.order)
         ends = [places[grouped.start], places[grouped.start + grouped.count - 1]]
         low, high = (grouped.values.take(pa.array(each)).to_numpy() / self.step for each in ends)
         parts = [pa.array(np.floor(low) * self.step), pa.array(np.ceil(high) * self.step)]

@@ -38,7 +38,7 @@ def make_release_view(
     return make_view(released.select(*columns), spec, protected, ()), spec
 
 
-def released_sizes(released: DataFrame, schema: Schema, spec: AuditSpec) -> Sizes:
+def tally_released_sizes(released: DataFrame, schema: Schema, spec: AuditSpec) -> Sizes:
     """The sizes of the classes of a release.
 
     Cost: one aggregate; with a unit, another one by person. The driver gets one row per size: at
@@ -50,8 +50,8 @@ def released_sizes(released: DataFrame, schema: Schema, spec: AuditSpec) -> Size
     return _count_rows(view.rows, view.keys, persons=spec.persons != "unknown")
 
 
-def source_sizes(source: DataFrame, schema: Schema) -> Sizes:
-    """The sizes of the classes of a source. Cost: as `released_sizes`."""
+def tally_source_sizes(source: DataFrame, schema: Schema) -> Sizes:
+    """The sizes of the classes of a source. Cost: as `tally_released_sizes`."""
     keys = [column.id for column in schema.quasi_identifiers]
     if schema.unit:
         return _count_persons(source, keys, schema.unit)
@@ -81,7 +81,7 @@ def _count_persons(rows: DataFrame, keys: Sequence[str], person: Sequence[str]) 
     return Sizes(size, n_pairs // size, n_persons, persons=True)
 
 
-def certainty(
+def rate_certainty(
     view: View, value: str, threshold: float, n_bins: int
 ) -> tuple[list[CertaintyBin], int, int]:
     """How certain classes make a guess of a column. Cost: two aggregates.

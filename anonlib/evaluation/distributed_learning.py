@@ -18,7 +18,7 @@ from anonlib.measure.draws import MODULUS, SAMPLE
 from anonlib.measure.examples import LearnTarget
 from anonlib.measure.features import Features
 from anonlib.measure.learners import Learner, TaskSize
-from anonlib.measure.scores import Scores, auc, class_scores, mean_auc, number_scores
+from anonlib.measure.scores import Scores, average_auc, find_auc, list_class_scores, number_scores
 from anonlib.spark.values import hash_row
 
 #: Rows per partition for Spark ML. It is independent of the number of cores, since the sums of a
@@ -201,7 +201,7 @@ def _score_classes(predictions: DataFrame, n_classes: int, shares: Any) -> Score
     confusion = np.zeros((n_classes, n_classes), np.int64)
     for row in predictions.groupBy("label", "prediction").count().collect():
         confusion[int(row.label), int(row.prediction)] = row["count"]
-    found = class_scores(confusion)
+    found = list_class_scores(confusion)
     return found._replace(auc=_auc(predictions, confusion.sum(axis=1), shares))
 
 
@@ -227,4 +227,4 @@ def _auc(predictions: DataFrame, n_of: Ints, shares: Any) -> float | None:
         for row in counts:
             own[row["class"], row.step] = row.own
             every[row["class"], row.step] = row.every
-    return mean_auc([auc(own[c], every[c] - own[c]) for c in range(n_classes)])
+    return average_auc([find_auc(own[c], every[c] - own[c]) for c in range(n_classes)])

@@ -22,7 +22,12 @@ from anonlib.evaluation.memory_classes import (
     number_released_classes,
 )
 from anonlib.evaluation.memory_release import read_release
-from anonlib.evaluation.memory_samples import draw_sample, find_held_out, first_of_each, pair_rows
+from anonlib.evaluation.memory_samples import (
+    draw_sample,
+    find_held_out,
+    pair_rows,
+    take_first_of_each,
+)
 from anonlib.evaluation.memory_tables import MemoryTables, make_memory_tables
 from anonlib.measure import examples
 from anonlib.measure.alike import count_alike, count_others, read_keys
@@ -98,7 +103,7 @@ class MemoryCase(Case):
         found = self._code_persons()
         person = np.arange(self.n_source) if found is None else found.astype(np.int64)
         pairs = np.unique(np.column_stack([numbers.of_row, person])[person >= 0], axis=0)
-        first = first_of_each(numbers.of_row, numbers.size)
+        first = take_first_of_each(numbers.of_row, numbers.size)
         values = self.source.column(id).take(pa.array(first)).combine_chunks()
         return values, np.bincount(pairs[:, 0], minlength=numbers.size)
 
@@ -124,7 +129,7 @@ class MemoryCase(Case):
         numbers = combine([number_keys(rows.column(id)) for id in ids], rows.num_rows)
         if numbers.size > most:
             return None
-        first = first_of_each(numbers.of_row, numbers.size)
+        first = take_first_of_each(numbers.of_row, numbers.size)
         found = rows.select(ids).take(pa.array(first)).combine_chunks()
         return found, np.bincount(numbers.of_row, minlength=numbers.size)
 

@@ -89,7 +89,7 @@ def to_arrays(table: pa.Table, ids: Sequence[str]) -> list[pa.Array]:
     return [table.column(id).combine_chunks() for id in ids]
 
 
-def first_of_each(numbers: Ints, size: int) -> Ints:
+def take_first_of_each(numbers: Ints, size: int) -> Ints:
     """int64[size]. A place of each number from 0 to size - 1."""
     first = np.empty(size, np.int64)
     first[numbers[::-1]] = np.arange(len(numbers))[::-1]

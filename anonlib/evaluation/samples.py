@@ -34,7 +34,7 @@ def is_held_out(schema: Schema, seed: int, share: float) -> Column:
     return F.pmod(hashed, F.lit(MODULUS)) < limit_share(share)
 
 
-def pair(
+def pair_samples(
     source: DataFrame, released: DataFrame, schema: Schema, n_source: int, link_key: bytes
 ) -> tuple[pa.Table, pa.Table]:
     """A sample of original rows with their released rows. Suppressed rows are left out.

@@ -16,10 +16,10 @@ from anonlib.config.model import Config
 from anonlib.config.resolve import with_ids
 from anonlib.evaluation.attacks import make_attack_tables
 from anonlib.evaluation.classes import (
-    certainty,
     make_release_view,
-    released_sizes,
-    source_sizes,
+    rate_certainty,
+    tally_released_sizes,
+    tally_source_sizes,
 )
 from anonlib.evaluation.clusters import ClusterModel, count_contingencies
 from anonlib.evaluation.fold import fold
@@ -28,7 +28,7 @@ from anonlib.evaluation.linking import count_tuples, link_rows
 from anonlib.evaluation.population_counts import count_regions
 from anonlib.evaluation.published_spec import make_auditable_spec
 from anonlib.evaluation.row_places import find_first_places
-from anonlib.evaluation.samples import is_held_out, pair
+from anonlib.evaluation.samples import is_held_out, pair_samples
 from anonlib.evaluation.source_figures import (
     count_person_rows,
     count_value_persons,
@@ -91,16 +91,16 @@ class SparkCase(Case):
 
     @cached_property
     def sizes(self) -> Sizes:
-        return released_sizes(self.released, self.schema, self.spec)
+        return tally_released_sizes(self.released, self.schema, self.spec)
 
     def source_sizes(self) -> Sizes:
-        return source_sizes(self.source, self.schema)
+        return tally_source_sizes(self.source, self.schema)
 
     @cached_property
     def pairs(self) -> tuple[pa.Table, pa.Table] | None:
         if LINK not in self.released.columns:
             return None
-        return pair(self.source, self.released, self.schema, self.n_source, self.link_key)
+        return pair_samples(self.source, self.released, self.schema, self.n_source, self.link_key)
 
     def person_rows(self) -> PersonRows:
         return count_person_rows(self.source, self.schema.unit)
@@ -166,7 +166,7 @@ class SparkCase(Case):
         self, name: str, protected: Sequence[str], threshold: float, n_bins: int
     ) -> tuple[list[CertaintyBin], int, int]:
         view, _ = make_release_view(self.released, self.schema, self.spec, protected)
-        return certainty(view, view.sensitive[name], threshold, n_bins)
+        return rate_certainty(view, view.sensitive[name], threshold, n_bins)
 
     def lone_rows(self, protected: Sequence[str]) -> dict[str, int]:
         return find_lone_rows(*make_release_view(self.released, self.schema, self.spec, protected))

@@ -6,7 +6,7 @@ import numpy as np
 
 from anonlib.arrays import Codes, Floats, Ints
 from anonlib.compiled import njit
-from anonlib.kernels._search import Nearest, make_nearest, offer
+from anonlib.kernels._search import Nearest, make_nearest, offer_point
 
 #: Gaps are removed from the rest when at most this share of its places is in use.
 COMPACT = 0.75
@@ -67,7 +67,7 @@ class MixedRest(NamedTuple):
 
 
 @njit
-def mdav_generic(
+def make_generic_cells(
     number: Floats,
     code: Codes,
     n_ranks: Ints,
@@ -274,7 +274,7 @@ def _make_cell(
     limit = np.inf
     for i in range(rest.counters[PLACES]):
         if rest.distance[i] < limit and rest.weight[i] > 0:
-            limit = offer(heap, rest.distance[i], i, k, rest.weight)
+            limit = offer_point(heap, rest.distance[i], i, k, rest.weight)
     for place in range(heap.size[0]):
         i = heap.item[place]
         item = rest.item[i]

@@ -68,7 +68,7 @@ class Ranking(NamedTuple):
 
 
 @njit
-def mdav(
+def make_mdav_cells(
     value: Floats,
     p: int,
     first: Ints,

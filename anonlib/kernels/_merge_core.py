@@ -201,7 +201,7 @@ def _join(groups: Groups, keep: int, gone: int) -> None:
 
 
 @njit
-def nearest_of(groups: Groups, cells: Ints, stop: int) -> Ints:
+def find_nearest_cells(groups: Groups, cells: Ints, stop: int) -> Ints:
     """For each of some cells, the cell with a number below `stop` that has the nearest centroid."""
     result, rank = np.empty(len(cells), np.int64), np.zeros(len(groups.rows), np.int64)
     for i in range(len(cells)):

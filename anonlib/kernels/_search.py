@@ -158,7 +158,7 @@ def find_nearest(leaves: KdLeaves, center: int, k: int, weight: Ints, heap: Near
                 measure_leaf(tile, leaf, size[leaf], point, p, distance)
                 for i in range(size[leaf]):
                     if distance[i] <= limit:
-                        limit = offer(heap, distance[i], item[leaf, i], k, weight)
+                        limit = offer_point(heap, distance[i], item[leaf, i], k, weight)
 
 
 @njit_in_place
@@ -193,7 +193,7 @@ def _between(near: Floats, n_leaves: int, above: float, within: float, order: In
 
 
 @njit_in_place
-def offer(heap: Nearest, distance: float, item: int, k: int, weight: Ints) -> float:
+def offer_point(heap: Nearest, distance: float, item: int, k: int, weight: Ints) -> float:
     """Adds a point to the heap, and removes points that are no longer needed.
 
     Returns the largest distance that a further point may have.

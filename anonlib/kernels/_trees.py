@@ -34,7 +34,7 @@ class Trees(NamedTuple):
     loss: npt.NDArray[Any]
 
 
-def side_by_side(trees: Sequence[Tree], losses: Sequence[npt.NDArray[Any]]) -> Trees:
+def join_trees(trees: Sequence[Tree], losses: Sequence[npt.NDArray[Any]]) -> Trees:
     """Puts trees side by side. losses: the loss of each node, by tree."""
     start = np.cumsum([0, *(len(tree.parent) for tree in trees)])
     none = np.zeros(0, np.int64)
@@ -60,14 +60,14 @@ class Levels(NamedTuple):
     loss: Floats
 
 
-def levels(tree: Tree) -> Levels:
+def list_levels(tree: Tree) -> Levels:
     """The levels of all heights of a hierarchy. Cost O(nodes + h c)."""
     codes = np.arange(tree.high[-1])
     nodes = np.stack([tree.raised(codes, height) for height in range(tree.heights[-1] + 1)])
     return Levels(nodes, tree.loss[nodes])
 
 
-def merging(levels: Levels) -> Levels:
+def drop_idle_levels(levels: Levels) -> Levels:
     """The levels without the heights that merge no codes.
 
     The node at which codes first meet, and its loss, stay the same.

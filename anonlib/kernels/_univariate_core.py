@@ -7,7 +7,9 @@ from anonlib.compiled import njit
 
 
 @njit
-def shortest_path(numeric: Floats, nominal: Codes, n_categories: Ints, order: Ints, k: int) -> Ints:
+def find_shortest_path(
+    numeric: Floats, nominal: Codes, n_categories: Ints, order: Ints, k: int
+) -> Ints:
     """int64[n]. The cell of each row.
 
     Cells are runs of k to 2k - 1 rows in this order, with the least sum of squared distances from

@@ -48,7 +48,7 @@ class Group(NamedTuple):
 
 
 @njit
-def vmdav(
+def make_vmdav_cells(
     value: Floats, p: int, outermost: Ints, first: Ints, weight: Ints, k: int, gain: float
 ) -> Ints:
     """Puts n rows with m distinct tuples into cells of k to 2k - 1 rows.

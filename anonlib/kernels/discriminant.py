@@ -19,7 +19,7 @@ SAME = 1e-3
 BITS, ROWS = 17, 1 << 13
 
 
-def class_moments(block: Block) -> ClassMoments:
+def measure_classes(block: Block) -> ClassMoments:
     """The moments of the block's rows. Cost O(n d^2) for d coordinates."""
     assert block.target is not None
     d = block.numeric.shape[1] + int(_indicate(block).sum())
@@ -80,7 +80,7 @@ def _exact(values: Floats, shift: int) -> Integers:
     return result
 
 
-def discriminants(block: Block) -> Floats:
+def score_discriminants(block: Block) -> Floats:
     """float64[n, r]. The scores of the rows along the r directions that separate the classes.
 
     r is at most the number of classes - 1. The directions are orthonormal. They span the same space
@@ -91,7 +91,7 @@ def discriminants(block: Block) -> Floats:
 
     Cost O(n d^2 + d^3), or O(n d + d^3) if the block has moments.
     """
-    moments = class_moments(block) if block.moments is None else block.moments
+    moments = measure_classes(block) if block.moments is None else block.moments
     p = block.numeric.shape[1]
     directions = _directions(moments, p)
     result = np.zeros((block.n, len(directions)))

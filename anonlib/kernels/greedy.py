@@ -8,8 +8,8 @@ from pydantic import Field
 from anonlib.arrays import GRID, Floats, Ints
 from anonlib.hierarchy.tree import Tree
 from anonlib.kernels import Kernel
-from anonlib.kernels._trees import Trees, side_by_side
-from anonlib.kernels.merge import by_first_row, require_feasible
+from anonlib.kernels._trees import Trees, join_trees
+from anonlib.kernels.merge import number_by_first_row, require_feasible
 from anonlib.table.block import Block
 
 if TYPE_CHECKING:  # a core, which needs numba
@@ -70,12 +70,12 @@ class Greedy(Kernel):
         reached = HOLDS if block.counts_rows_only else ASK
         while not merge_classes(classes, trees, block.min_rows, reached):
             _judge(block, classes)
-        return by_first_row(_roots(classes.into)[block.tuples.id])
+        return number_by_first_row(_roots(classes.into)[block.tuples.id])
 
 
 def _trees(block: Block, loss: str) -> Trees:
     trees = [block.tree(j) for j in range(block.nominal.shape[1])]
-    return side_by_side(
+    return join_trees(
         trees, [_units(_losses(block, j, tree, loss)) for j, tree in enumerate(trees)]
     )
 

@@ -50,9 +50,9 @@ class LdaMdav(Mdav):
         return True
 
     def cells(self, block: Block) -> Ints:
-        from anonlib.kernels.discriminant import discriminants
+        from anonlib.kernels.discriminant import score_discriminants
 
         stretch = np.sqrt(self.alpha * self.alpha - 1.0)
         if stretch == 0.0:
             return super().cells(block)
-        return super().cells(with_columns(block, stretch * discriminants(block)))
+        return super().cells(with_columns(block, stretch * score_discriminants(block)))

@@ -9,10 +9,10 @@ from anonlib.arrays import Ints
 from anonlib.kernels import Kernel
 from anonlib.kernels.merge import (
     join_nearest,
+    list_points,
+    make_writable,
     merge_failing,
-    points,
     require_feasible,
-    writable_contiguous,
 )
 from anonlib.table.block import Block
 
@@ -60,16 +60,16 @@ class Mdav(Kernel):
         if block.n == 0:
             return np.zeros(0, np.int64)
         require_feasible(block)
-        from anonlib.kernels._mdav_core import mdav
+        from anonlib.kernels._mdav_core import make_mdav_cells
 
         k, tuples = block.min_rows, block.tuples
         pairs, one = (2 * k, k) if self.variant == "figure4" else (3 * k, 2 * k)
-        cell_id = mdav(
-            points(block),
+        cell_id = make_mdav_cells(
+            list_points(block),
             block.numeric.shape[1],
             tuples.first,
             tuples.count,
-            writable_contiguous(block.n_categories),
+            make_writable(block.n_categories),
             k,
             pairs,
             one,

@@ -8,7 +8,7 @@ from pydantic import Field
 from anonlib.arrays import Codes, Floats, Ints
 from anonlib.hierarchy.tree import Tree
 from anonlib.kernels import Kernel
-from anonlib.kernels.merge import merge_failing, require_feasible, writable_contiguous
+from anonlib.kernels.merge import make_writable, merge_failing, require_feasible
 from anonlib.table.block import Block
 
 if TYPE_CHECKING:  # a core, which needs numba
@@ -70,10 +70,10 @@ class MdavGeneric(Kernel):
         if block.n == 0:
             return np.zeros(0, np.int64)
         require_feasible(block)
-        from anonlib.kernels._generic_core import mdav_generic
+        from anonlib.kernels._generic_core import make_generic_cells
 
         number, code, n_ranks = _records(block)
-        cell_id = mdav_generic(
+        cell_id = make_generic_cells(
             number,
             code,
             n_ranks,
@@ -87,7 +87,7 @@ class MdavGeneric(Kernel):
 
 
 def _records(block: Block) -> tuple[Floats, Codes, Ints]:
-    """Returns the arguments `number`, `code` and `n_ranks` of `mdav_generic`."""
+    """Returns the arguments `number`, `code` and `n_ranks` of `make_generic_cells`."""
     x = block.numeric[block.tuples.first].T
     ranks = block.ranks or (None,) * len(x)
     ordinal = {j: each for j, each in enumerate(ranks) if each is not None}
@@ -117,5 +117,5 @@ def _trees(block: Block, *, hierarchies: bool) -> "LossTrees":
         join([tree.high for tree in trees]),
         np.concatenate([np.zeros(0), *(tree.loss**2 for tree in trees)]),
         np.cumsum(nodes) - nodes,
-        writable_contiguous(block.n_categories),
+        make_writable(block.n_categories),
     )

@@ -57,7 +57,7 @@ def merge_failing(block: Block, cell_id: Ints, *, growth: bool = True) -> Ints:
     from anonlib.kernels._merge_core import make_groups, merge_once
 
     require_feasible(block)
-    cell_id = by_first_row(cell_id)
+    cell_id = number_by_first_row(cell_id)
     while True:
         rows = np.bincount(cell_id)
         failing = np.flatnonzero(~block.holds(cell_id, len(rows)))
@@ -66,7 +66,7 @@ def merge_failing(block: Block, cell_id: Ints, *, growth: bool = True) -> Ints:
         failing = failing[np.argsort(rows[failing], kind="stable")]
         rank = np.zeros_like(rows) if growth else _n_values(block, cell_id, len(rows))
         groups = make_groups(*_columns(block), cell_id, len(rows))
-        cell_id = by_first_row(merge_once(groups, failing, growth, rank)[cell_id])
+        cell_id = number_by_first_row(merge_once(groups, failing, growth, rank)[cell_id])
 
 
 def _n_values(block: Block, cell_id: Ints, m: int) -> Ints:
@@ -84,7 +84,7 @@ def join_nearest(block: Block, cell_id: Ints) -> Ints:
     Returns:
         int64[n]. The cell of each row.
     """
-    from anonlib.kernels._merge_core import make_groups, nearest_of
+    from anonlib.kernels._merge_core import find_nearest_cells, make_groups
 
     left = np.flatnonzero(cell_id < 0)
     if len(left) == 0:
@@ -93,11 +93,11 @@ def join_nearest(block: Block, cell_id: Ints) -> Ints:
     cell_id = cell_id.copy()
     cell_id[left] = m + np.arange(len(left))
     groups = make_groups(*_columns(block), cell_id, m + len(left))
-    cell_id[left] = nearest_of(groups, cell_id[left], m)
+    cell_id[left] = find_nearest_cells(groups, cell_id[left], m)
     return cell_id
 
 
-def by_first_row(cell_id: Ints) -> Ints:
+def number_by_first_row(cell_id: Ints) -> Ints:
     """The same cells, numbered 0..m-1 by their first rows. Cost O(n + m log m)."""
     n = len(cell_id)
     first = np.full(cell_id.max(initial=-1) + 1, n)
@@ -107,15 +107,15 @@ def by_first_row(cell_id: Ints) -> Ints:
     return number[cell_id]
 
 
-def points(block: Block) -> Floats:
+def list_points(block: Block) -> Floats:
     """float64[m, p + q]. The block's distinct tuples: numeric columns, then codes."""
     first = block.tuples.first
     if block.nominal.shape[1] == 0 and len(first) == block.n:
-        return writable_contiguous(block.numeric)
-    return writable_contiguous(np.concatenate([block.numeric[first], block.nominal[first]], axis=1))
+        return make_writable(block.numeric)
+    return make_writable(np.concatenate([block.numeric[first], block.nominal[first]], axis=1))
 
 
-def writable_contiguous(array: Array) -> Array:
+def make_writable(array: Array) -> Array:
     """Makes an array writable and contiguous, as the cores need it. Copies it only if it is not."""
     result: Array = np.require(array, requirements=["C", "W"])
     return result
@@ -123,7 +123,7 @@ def writable_contiguous(array: Array) -> Array:
 
 def _columns(block: Block) -> tuple[Any, Any, int]:
     return (
-        writable_contiguous(block.numeric),
-        writable_contiguous(block.nominal),
+        make_writable(block.numeric),
+        make_writable(block.nominal),
         int(block.n_categories.max(initial=0)),
     )

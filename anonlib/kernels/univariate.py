@@ -8,8 +8,8 @@ from pydantic import Field
 
 from anonlib.arrays import GRID, Floats, Ints, snap
 from anonlib.kernels import Kernel
-from anonlib.kernels.discriminant import class_moments
-from anonlib.kernels.merge import merge_failing, require_feasible, writable_contiguous
+from anonlib.kernels.discriminant import measure_classes
+from anonlib.kernels.merge import make_writable, merge_failing, require_feasible
 from anonlib.table.block import MOST_INDICATORS, Block
 
 
@@ -49,13 +49,13 @@ class Univariate(Kernel):
         if block.n == 0:
             return np.zeros(0, np.int64)
         require_feasible(block)
-        from anonlib.kernels._univariate_core import shortest_path
+        from anonlib.kernels._univariate_core import find_shortest_path
 
         scores = _principal(block) if self.projection == "principal" else _first(block)
-        cell_id = shortest_path(
-            writable_contiguous(block.numeric),
-            writable_contiguous(block.nominal),
-            writable_contiguous(block.n_categories),
+        cell_id = find_shortest_path(
+            make_writable(block.numeric),
+            make_writable(block.nominal),
+            make_writable(block.n_categories),
             np.argsort(scores, kind="stable"),
             block.min_rows,
         )
@@ -84,7 +84,7 @@ def _component(block: Block) -> Floats:
     from threadpoolctl import threadpool_limits
 
     # Take all rows as one class. The products are exact integers, in units of GRID.
-    moments = class_moments(replace(block, target=np.zeros(block.n), n_classes=1))
+    moments = measure_classes(replace(block, target=np.zeros(block.n), n_classes=1))
     total = moments.sums[0]
     covariance = (block.n * moments.products - np.outer(total, total)).astype(np.float64)
     d = len(total)

@@ -7,7 +7,7 @@ from pydantic import Field
 
 from anonlib.arrays import Floats, Ints
 from anonlib.kernels import Kernel
-from anonlib.kernels.merge import join_nearest, merge_failing, points, require_feasible
+from anonlib.kernels.merge import join_nearest, list_points, merge_failing, require_feasible
 from anonlib.table.block import Block
 
 
@@ -46,10 +46,10 @@ class VMdav(Kernel):
         if block.n == 0:
             return np.zeros(0, np.int64)
         require_feasible(block)
-        from anonlib.kernels._vmdav_core import vmdav
+        from anonlib.kernels._vmdav_core import make_vmdav_cells
 
-        value, tuples = points(block), block.tuples
-        cell_id = vmdav(
+        value, tuples = list_points(block), block.tuples
+        cell_id = make_vmdav_cells(
             value,
             block.numeric.shape[1],
             _outermost(block, value),

@@ -15,7 +15,7 @@ from anonlib.arrays import Codes, Ints, count_share
 from anonlib.errors import ConfigError, ContractError, InputError, did_you_mean
 from anonlib.hierarchy import Hierarchy, read_hierarchy
 from anonlib.kernels import Kernel
-from anonlib.kernels.merge import by_first_row
+from anonlib.kernels.merge import number_by_first_row
 from anonlib.local.frames import require_distinct_names
 from anonlib.privacy import PrivacyModel, Reference
 from anonlib.privacy.k_anonymity import KAnonymity
@@ -123,7 +123,7 @@ def cells(
     ids = np.empty(block.n, np.int64)
     ids[order] = _find_cells(method, part(block, order))
     kept = ids >= 0
-    ids[kept] = by_first_row(ids[kept])
+    ids[kept] = number_by_first_row(ids[kept])
     return ids
 
 

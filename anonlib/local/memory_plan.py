@@ -126,9 +126,9 @@ def plan_rows(
     partition, n = config.partition, table.num_rows
     block, rows = to_block(table.append_column(PLACE, pa.array(np.arange(n))), task)
     if config.kernel.needs_classes:
-        from anonlib.kernels.discriminant import class_moments
+        from anonlib.kernels.discriminant import measure_classes
 
-        task = replace(task, moments=class_moments(block))
+        task = replace(task, moments=measure_classes(block))
     place, most = rows.column(PLACE).to_numpy(), size_sample(partition, n)
     in_sample = np.flatnonzero(place < most)
     controllers, root = _find_controllers(rows, schema, config, task, in_sample, controller)

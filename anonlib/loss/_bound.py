@@ -80,7 +80,7 @@ def bound_squares(x: Floats, k: int, cell_id: Ints) -> SquaresBound:
         return SquaresBound(_within(x), LP)
     if k < 2:
         return SquaresBound(0.0, LP)
-    start = nearest_prices(x, k)
+    start = price_nearest(x, k)
     if start.sum() == 0.0:
         return SquaresBound(0.0, LP)
     if n > MOST_ROWS or k > MOST_K:
@@ -88,7 +88,7 @@ def bound_squares(x: Floats, k: int, cell_id: Ints) -> SquaresBound:
     return _run_rounds(x, k, cell_id, start)
 
 
-def nearest_prices(x: Floats, k: int) -> Floats:
+def price_nearest(x: Floats, k: int) -> Floats:
     """float64[n]. 1 / (2k) of the sum of each row's k - 1 least squared distances to other rows."""
     from scipy.spatial import cKDTree
 

@@ -56,11 +56,11 @@ def score(
     code = true.astype(np.int64)
     pair = code * n_classes + prediction.astype(np.int64)
     confusion = np.bincount(pair, minlength=n_classes**2).reshape(n_classes, n_classes)
-    found = class_scores(confusion)
+    found = list_class_scores(confusion)
     return found if shares is None else found._replace(auc=_auc_of_shares(code, shares))
 
 
-def class_scores(confusion: Ints) -> Scores:
+def list_class_scores(confusion: Ints) -> Scores:
     """All scores of classes but auc. confusion: int64[c, c], the rows of each true class and
     predicted class."""
     total, hit = int(confusion.sum()), np.diagonal(confusion)
@@ -86,7 +86,7 @@ def number_scores(n: int, squares: float, spread: float) -> Scores:
     return Scores(rmse=float(np.sqrt(squares / n)), r2=1 - squares / spread if spread else None)
 
 
-def auc(positive: Ints, negative: Ints) -> float | None:
+def find_auc(positive: Ints, negative: Ints) -> float | None:
     """The area under the ROC curve: the probability that a positive row has a larger score than a
     negative row. Ties count half.
 
@@ -102,7 +102,7 @@ def auc(positive: Ints, negative: Ints) -> float | None:
     return int(positive @ twice) / (2 * pairs) if pairs else None
 
 
-def mean_auc(by_class: list[float | None]) -> float | None:
+def average_auc(by_class: list[float | None]) -> float | None:
     """The auc of a target: for two classes the auc of the last class, else the mean over the
     classes that have one."""
     known = [each for each in by_class if each is not None]
@@ -116,5 +116,5 @@ def _auc_of_shares(code: Ints, shares: Floats) -> float | None:
     for c in range(shares.shape[1]):
         distinct, place = np.unique(shares[:, c], return_inverse=True)
         positive = np.bincount(place[code == c], minlength=len(distinct))
-        found.append(auc(positive, np.bincount(place, minlength=len(distinct)) - positive))
-    return mean_auc(found)
+        found.append(find_auc(positive, np.bincount(place, minlength=len(distinct)) - positive))
+    return average_auc(found)

@@ -19,7 +19,7 @@ from anonlib.measure import Cell
 from anonlib.pages.charts import MARKERS, Chart, Line, Table, draw_lines
 from anonlib.pages.measures import MAX_CHARTS
 from anonlib.pages.sweep import Row
-from anonlib.pages.words import between, name_value
+from anonlib.pages.words import name_value, say_between
 from anonlib.text import printable, write_canonical
 
 #: The one script of pages. Their content policy allows no other.
@@ -349,7 +349,7 @@ def _shares(sizes: Mapping[int, int]) -> Iterable[tuple[str, float]]:
     for low, end in pairwise(_SIZES):
         if end > min(sizes) and low <= max(sizes):
             rows = sum(size * count for size, count in sizes.items() if low <= size < end)
-            yield between(low, end - 1), rows / n
+            yield say_between(low, end - 1), rows / n
 
 
 def _runs(text: str, known: dict[str, int]) -> list[tuple[int, int]]:

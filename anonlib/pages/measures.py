@@ -18,7 +18,7 @@ from anonlib.pages.charts import (
 )
 from anonlib.pages.meanings import explain_measure, explain_names, find_kind
 from anonlib.pages.specs import Record, find_measure, is_numeric, read_columns, read_findings
-from anonlib.pages.words import as_sentence, between, speak, take_first_sentence
+from anonlib.pages.words import as_sentence, say_between, speak, take_first_sentence
 from anonlib.text import printable
 
 Row: TypeAlias = tuple[str, ...]
@@ -318,7 +318,7 @@ def _suitable_chart(table: Table) -> Callable[[str, Table], Chart] | None:
 
 def _range_chart(title: str, table: Table) -> Chart:
     """Bars of the last column; the first two columns are the bounds of ranges."""
-    rows = tuple((between(row[0], row[1]), row[-1]) for row in table.rows)
+    rows = tuple((say_between(row[0], row[1]), row[-1]) for row in table.rows)
     chart = draw_bars(title, Table(title, ("range", table.heads[-1]), rows))
     return replace(chart, table=table)
 

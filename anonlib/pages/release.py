@@ -45,9 +45,9 @@ from anonlib.pages.specs import (
 )
 from anonlib.pages.words import (
     as_sentence,
-    between,
     count_classes,
     number,
+    say_between,
     show_measurement,
     show_moments,
     speak,
@@ -345,7 +345,7 @@ def _classes(sizes: Iterable[Iterable[int]]) -> Chart | None:
     counts = np.zeros(len(edges) - 1, np.int64)
     for size, n in ordered:
         counts[np.searchsorted(edges, size, side="right") - 1] += n
-    names = [between(a, b - 1) for a, b in pairwise(edges)]
+    names = [say_between(a, b - 1) for a, b in pairwise(edges)]
     rows = tuple((name, int(n)) for name, n in zip(names, counts, strict=True))
     table = Table("Sizes of classes", ("rows in the class", "classes"), rows)
     return draw_bars("Sizes of classes", table)

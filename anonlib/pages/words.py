@@ -101,7 +101,7 @@ def raise_first_letter(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def short(value: Any) -> str:
+def cut_label(value: Any) -> str:
     """A value as a label in a drawing, cut after MAX_LABEL characters."""
     text = number(value)
     return text if len(text) <= MAX_LABEL else text[: MAX_LABEL - 1] + "…"
@@ -122,6 +122,6 @@ def make_breakable(text: str) -> Markup:
     return Markup("<wbr>").join(re.split(r"(?<=[_./=:,-])(?=[^\W\d])", text))
 
 
-def between(low: Any, high: Any) -> str:
+def say_between(low: Any, high: Any) -> str:
     """A range of numbers, both ends included."""
     return number(low) if low == high else f"{number(low)}–{number(high)}"

@@ -52,7 +52,7 @@ class ClusterWork(NamedTuple):
 
 
 @njit
-def bisecting(numeric: Floats, nominal: Codes, n_categories: Ints, k: int, m: int) -> Ints:
+def bisect_clusters(numeric: Floats, nominal: Codes, n_categories: Ints, k: int, m: int) -> Ints:
     """Clusters n rows into at most m clusters of at least k rows.
 
     There are fewer than m clusters if no cluster is left to split. A cluster can be split only if

@@ -121,10 +121,10 @@ class Sample:
             case Among(column, codes):
                 return np.isin(self.values[rows, column], codes)
             case Plane(weights, threshold):
-                return along(weights, threshold, self.points[rows]) < 0
+                return score_along(weights, threshold, self.points[rows]) < 0
 
 
-def along(weights: Singles, threshold: float, points: Singles) -> npt.NDArray[np.float32]:
+def score_along(weights: Singles, threshold: float, points: Singles) -> npt.NDArray[np.float32]:
     """float32[n]. weights @ x - threshold for the coordinates x of each row, with the rounding of
     plans. points: float32[n, w]. The coordinates, from `with_one`."""
     return score_rows(with_threshold(weights[None], np.array([threshold])), points)

@@ -136,7 +136,7 @@ def _is_rows(inner: Any) -> bool:
     return is_integers and len(inner) > 0 and bool((inner[1:] > inner[:-1]).all())
 
 
-def blocks(
+def cut_blocks(
     block: Block, steps: Sequence[Partitioner], max_rows: int, seed: int, place: Ints
 ) -> list[Ints]:
     """Cuts a table in memory into blocks. Controllers are ignored.

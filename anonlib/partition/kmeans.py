@@ -9,7 +9,7 @@ from pydantic import Field
 
 from anonlib.arrays import Floats, Ints
 from anonlib.partition import Grower, Leaf, Plane, Sample, TreePartitioner
-from anonlib.partition._tree import along
+from anonlib.partition._tree import score_along
 from anonlib.partition.cuts import Singles, with_one
 
 #: Splits are fitted on this many sampled rows per leaf, or on MIN_FITTED if that is more.
@@ -57,7 +57,7 @@ class KMeansPartitioner(TreePartitioner):
             plane = self._split(x[rows], its, weight[rows], seed)
             low = np.zeros(0, np.bool_)
             if plane is not None:
-                low = along(plane.weights, plane.threshold, its) < 0
+                low = score_along(plane.weights, plane.threshold, its) < 0
             if plane is None or low.all() or not low.any():
                 leaves.append(open_)
                 continue
@@ -78,7 +78,7 @@ class KMeansPartitioner(TreePartitioner):
         if not weights.any():
             return None
         halfway = float((b @ b - a @ a) / 2)
-        return Plane(weights, self._balance(along(weights, 0.0, points), weight, halfway))
+        return Plane(weights, self._balance(score_along(weights, 0.0, points), weight, halfway))
 
     def _balance(self, along: Singles, weight: Ints, threshold: float) -> float:
         """The threshold, moved if it leaves too few rows on a side."""

@@ -7,7 +7,7 @@ import numpy as np
 from pydantic import Field
 
 from anonlib.arrays import MISSING, Codes, Floats, Ints, snap
-from anonlib.kernels.merge import merge_failing, writable_contiguous
+from anonlib.kernels.merge import make_writable, merge_failing
 from anonlib.partition import TaskPartitioner
 from anonlib.table.block import Block
 
@@ -65,7 +65,7 @@ class TargetClusters(TaskPartitioner):
         n_clusters = _persons(block) // (2 * block.min_rows)
         if n_clusters < 2:
             return [np.arange(block.n)]
-        points = points_of(block, self.nominal)
+        points = find_points(block, self.nominal)
         cluster = _cluster(points, n_clusters)
         cluster = merge_failing(points, cluster, growth=self.merge == "growth")
         return np.split(np.argsort(cluster, kind="stable"), np.cumsum(np.bincount(cluster))[:-1])
@@ -75,7 +75,7 @@ def _persons(block: Block) -> int:
     return block.n if block.unit is None else len(np.unique(block.unit[block.unit != MISSING]))
 
 
-def points_of(block: Block, nominal: str) -> Block:
+def find_points(block: Block, nominal: str) -> Block:
     """The block with the columns that distances use: its own and those of `context`. Codes count as
     `nominal` says."""
     numbers, codes = [block.numeric], [block.nominal]
@@ -104,17 +104,17 @@ def _cluster(points: Block, n_clusters: int) -> Ints:
         int64[n]. The cluster of each row; at most n_clusters.
     """
     from anonlib.kernels.refine.descent import exchange
-    from anonlib.kernels.refine.near import near_cells
+    from anonlib.kernels.refine.near import find_near_cells
     from anonlib.kernels.refine.state import make_refine_state
     from anonlib.kernels.refine.step_list import make_steps
-    from anonlib.partition._clusters_core import bisecting
+    from anonlib.partition._clusters_core import bisect_clusters
 
     columns = (
-        writable_contiguous(points.numeric),
-        writable_contiguous(points.nominal),
-        writable_contiguous(points.n_categories),
+        make_writable(points.numeric),
+        make_writable(points.nominal),
+        make_writable(points.n_categories),
     )
-    cluster = bisecting(*columns, points.min_rows, n_clusters)
+    cluster = bisect_clusters(*columns, points.min_rows, n_clusters)
     n_clusters = int(cluster.max()) + 1
     before, steps = np.inf, make_steps(1)
     while True:
@@ -122,7 +122,7 @@ def _cluster(points: Block, n_clusters: int) -> Ints:
         if state.loss.sum() >= (1 - LEAST) * before:
             return cluster
         before = state.loss.sum()
-        near = near_cells(state, min(NEIGHBOURS, n_clusters))
+        near = find_near_cells(state, min(NEIGHBOURS, n_clusters))
         seen = np.zeros(near.shape, np.int32)
         for _ in range(PASSES):
             if not exchange(state, near, seen, points.min_rows, steps):

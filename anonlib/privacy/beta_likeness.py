@@ -6,7 +6,7 @@ import numpy as np
 from pydantic import Field
 
 from anonlib.privacy import Bools, CellCounts, LooksAt, PrivacyModel
-from anonlib.privacy.shares import against
+from anonlib.privacy.shares import compare_shares
 
 
 class BetaLikeness(PrivacyModel):
@@ -42,7 +42,7 @@ class BetaLikeness(PrivacyModel):
         return other.kind in ("basic", self.kind) and self.beta <= other.beta
 
     def holds(self, cells: CellCounts) -> Bools:
-        counts, p, q = against(cells, self.column or "")
+        counts, p, q = compare_shares(cells, self.column or "")
         bound = np.full(len(q), self.beta)
         if self.kind == "enhanced":
             with np.errstate(divide="ignore"):  # log(0) of values that no cell has

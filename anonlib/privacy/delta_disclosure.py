@@ -6,7 +6,7 @@ import numpy as np
 from pydantic import Field
 
 from anonlib.privacy import Bools, CellCounts, LooksAt, PrivacyModel
-from anonlib.privacy.shares import against
+from anonlib.privacy.shares import compare_shares
 
 
 class DeltaDisclosure(PrivacyModel):
@@ -37,7 +37,7 @@ class DeltaDisclosure(PrivacyModel):
         return self.delta <= other.delta
 
     def holds(self, cells: CellCounts) -> Bools:
-        counts, p, q = against(cells, self.column or "")
+        counts, p, q = compare_shares(cells, self.column or "")
         m, needed = len(cells.n_rows), np.count_nonzero(q)
         near = np.abs(np.log(p / q[counts.value])) < self.delta
         holding: Bools = np.bincount(counts.cell[near], minlength=m) == needed

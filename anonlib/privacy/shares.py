@@ -85,7 +85,7 @@ def with_missing(cells: CellCounts, column: str) -> tuple[SparseCounts, Ints]:
     return SparseCounts(cell, value, np.concatenate([counts.count, absent[where]])), whole
 
 
-def against(cells: CellCounts, column: str) -> tuple[SparseCounts, Floats, Floats]:
+def compare_shares(cells: CellCounts, column: str) -> tuple[SparseCounts, Floats, Floats]:
     """Shares in cells, and in the whole table, with missing values as a category.
 
     Returns:

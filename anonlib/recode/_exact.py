@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from anonlib.arrays import Floats, Ints
 from anonlib.recode import Column
-from anonlib.recode.grouped import numbers
+from anonlib.recode.grouped import read_numbers
 from anonlib.table.schema import PER_SECOND
 
 _BITS = 32
@@ -90,7 +90,7 @@ def _limbs(values: Column) -> list[Ints]:
         low_high: Column = values.buffers()[1]
         data = np.frombuffer(low_high, np.int64)[2 * values.offset :][: 2 * n]
     else:
-        data = numbers(values).astype(np.int64)
+        data = read_numbers(values).astype(np.int64)
     words = data.view(np.uint32).reshape(n, -1)
     lower = [words[:, i].astype(np.int64) for i in range(words.shape[1] - 1)]
     return [*lower, words.view(np.int32)[:, -1].astype(np.int64)]

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from anonlib.recode import Column
-from anonlib.recode.arrow import Kind, kind
+from anonlib.recode.arrow import Kind, find_type_kind
 from anonlib.table.schema import PER_SECOND
 
 Way = Literal["down", "up"]
@@ -32,7 +32,7 @@ def make_scalar(value: float, column: pa.DataType) -> pa.Scalar:
 
     Raises pa.ArrowException if the type can't hold it.
     """
-    text = f"{Decimal(repr(float(value))):f}" if kind(column) is Kind.DECIMAL else value
+    text = f"{Decimal(repr(float(value))):f}" if find_type_kind(column) is Kind.DECIMAL else value
     return pa.scalar(text).cast(column)
 
 
@@ -42,13 +42,13 @@ def move_to_multiples(ends: Column, step: float, way: Way) -> Column:
 
     ends: Signed integers, floats or decimals. NaN and infinite ones stay.
     """
-    if kind(ends.type) is Kind.DECIMAL:
+    if find_type_kind(ends.type) is Kind.DECIMAL:
         distinct = ends.dictionary_encode()
         moved = _move_decimals(distinct.dictionary, make_scalar(step, ends.type).as_py(), way)
         return moved.take(distinct.indices)
     absent = ends.is_null().to_numpy(zero_copy_only=False)
     values = pc.fill_null(ends, 0).to_numpy()
-    if kind(ends.type) is Kind.FLOAT:
+    if find_type_kind(ends.type) is Kind.FLOAT:
         found = _move_floats(values, Fraction(repr(float(step))), way)
     else:
         found = _move_integers(values, make_scalar(step, ends.type).as_py(), way)

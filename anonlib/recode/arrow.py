@@ -26,12 +26,12 @@ class Kind(StrEnum):
     TEXT = "strings"
 
 
-def value_type(column: pa.DataType) -> pa.DataType:
+def find_value_type(column: pa.DataType) -> pa.DataType:
     """The type of the column's values, without dictionary encoding, which Spark refuses."""
     return column.value_type if isinstance(column, pa.DictionaryType) else column
 
 
-def kind(column: pa.DataType) -> Kind | None:
+def find_type_kind(column: pa.DataType) -> Kind | None:
     """The kind of a type without dictionary; None if no recoder takes it."""
     tests = {
         Kind.INTEGER: at.is_signed_integer(column),
@@ -58,8 +58,8 @@ def accept_type(
     Raises:
         InputError: The kind of the column is not in `kinds`.
     """
-    result = value_type(column)
-    if kind(result) not in kinds:
+    result = find_value_type(column)
+    if find_type_kind(result) not in kinds:
         allowed = ", ".join(each.value for each in Kind if each in kinds)
         raise InputError(
             f"recoder {recoder} can't take a column of type {column}; it takes: {allowed}"
@@ -67,7 +67,7 @@ def accept_type(
     return result
 
 
-def iso(values: Column) -> Column:
+def write_texts(values: Column) -> Column:
     """string[n]. Values as text, of any type that recoders take. Null stays null.
 
     - Integers and decimals have no exponent.
@@ -77,7 +77,7 @@ def iso(values: Column) -> Column:
       time zone, the text is in UTC and ends in `Z`.
     - Strings stay as they are.
     """
-    match kind(values.type):
+    match find_type_kind(values.type):
         case Kind.TIMESTAMP:
             # Without its zone, since casts of zoned values need a time zone database.
             local = values.view(pa.int64()).view(pa.timestamp(values.type.unit))
@@ -91,14 +91,14 @@ def iso(values: Column) -> Column:
     return values.cast(pa.string())
 
 
-def json(values: Column) -> Column:
+def dump_json(values: Column) -> Column:
     """string[n]. Each value as JSON. Null stays null.
 
     Numbers and booleans are bare. Strings, dates and timestamps (see `iso`) and infinite floats are
     quoted.
     """
-    text = iso(values)
-    match kind(values.type):
+    text = write_texts(values)
+    match find_type_kind(values.type):
         case Kind.INTEGER | Kind.DECIMAL | Kind.BOOLEAN:
             return text
         case Kind.FLOAT:
@@ -108,7 +108,7 @@ def json(values: Column) -> Column:
     return _enclose('"', text, '"')
 
 
-def bracket(text: Column) -> Column:
+def add_brackets(text: Column) -> Column:
     """string[n]. Each text in brackets: "[text]". Null stays null."""
     return _enclose("[", text, "]")
 

@@ -17,8 +17,8 @@ from anonlib.recode._exact import (
     total_exactly,
 )
 from anonlib.recode._variance import rescale_means
-from anonlib.recode.arrow import Kind, accept_type, kind
-from anonlib.recode.grouped import GroupedValues, group, numbers
+from anonlib.recode.arrow import Kind, accept_type, find_type_kind
+from anonlib.recode.grouped import GroupedValues, group, read_numbers
 from anonlib.table.schema import Scale
 
 _KINDS = (Kind.INTEGER, Kind.FLOAT, Kind.DECIMAL, Kind.DATE, Kind.TIMESTAMP)
@@ -70,7 +70,7 @@ class Centroid(Recoder):
 
     def output(self, column: pa.DataType) -> pa.DataType:
         result = accept_type(self.type, column, _KINDS)
-        if not self.keep_type and kind(result) in (Kind.INTEGER, Kind.DECIMAL):
+        if not self.keep_type and find_type_kind(result) in (Kind.INTEGER, Kind.DECIMAL):
             return pa.float64()
         return result
 
@@ -80,7 +80,7 @@ class Centroid(Recoder):
         present = groups.values
         if len(present) == 0:
             return pa.array([None] * cells.m, output)
-        if kind(present.type) is Kind.FLOAT:
+        if find_type_kind(present.type) is Kind.FLOAT:
             return groups.spread(_of_floats(groups, self.restore_variance))
         total = total_exactly(present, groups.start)
         scale = present.type.scale if isinstance(present.type, pa.Decimal128Type) else 0
@@ -100,7 +100,7 @@ class Centroid(Recoder):
 
 
 def _of_floats(groups: GroupedValues, restore_variance: bool) -> Column:
-    values = numbers(groups.values)
+    values = read_numbers(groups.values)
     x: Floats = values.astype(np.float64, copy=False)
     mean = _float_means(groups, x)
     if restore_variance:

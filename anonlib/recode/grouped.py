@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from anonlib.arrays import Bools, Ints
 from anonlib.recode import Cells, Column
-from anonlib.recode.arrow import Kind, kind
+from anonlib.recode.arrow import Kind, find_type_kind
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class GroupedValues:
 
 def group(values: Column, cells: Cells) -> GroupedValues:
     """Groups the present values by cell. Cost O(n)."""
-    values = normal(values)
+    values = drop_dictionary(values)
     nulls: Column = pc.is_null(values, nan_is_null=True)
     is_missing: Bools = nulls.to_numpy(zero_copy_only=False)
     missing = np.bincount(cells.id[is_missing], minlength=cells.m)
@@ -66,7 +66,7 @@ def group(values: Column, cells: Cells) -> GroupedValues:
     return GroupedValues(present, start, count, missing[released], released, block[released])
 
 
-def ascending(groups: GroupedValues, order: tuple[str, ...] | None) -> Ints:
+def order_ascending(groups: GroupedValues, order: tuple[str, ...] | None) -> Ints:
     """int64[]. Positions in `groups.values`, sorted by value within a cell. Cost O(n log n)."""
     return _ascending(groups, _keys(groups.values, order))
 
@@ -106,12 +106,12 @@ def find_runs(groups: GroupedValues, order: tuple[str, ...] | None) -> Runs:
     return Runs(position[first], length, cell, np.cumsum(count) - count, count)
 
 
-def numbers(values: Column) -> npt.NDArray[Any]:
+def read_numbers(values: Column) -> npt.NDArray[Any]:
     """Values as numbers. They must not be null, decimal or text.
 
     Dates are days since 1970, timestamps their units since 1970, false is 0 and true is 1.
     """
-    match kind(values.type):
+    match find_type_kind(values.type):
         case Kind.BOOLEAN:
             values = values.cast(pa.uint8())
         case Kind.DATE:
@@ -122,11 +122,11 @@ def numbers(values: Column) -> npt.NDArray[Any]:
     return result
 
 
-def normal(values: Column) -> Column:
+def drop_dictionary(values: Column) -> Column:
     """The values without a dictionary, and with 0.0 for -0.0."""
     if isinstance(values, pa.DictionaryArray):
         values = values.dictionary_decode()
-    if kind(values.type) is Kind.FLOAT:
+    if find_type_kind(values.type) is Kind.FLOAT:
         # The audit groups by value, so there must be only one zero.
         return pc.add(values, pa.scalar(0.0, values.type))
     return values
@@ -143,8 +143,8 @@ def _ascending(groups: GroupedValues, keys: npt.NDArray[Any]) -> Ints:
 
 def _keys(values: Column, order: tuple[str, ...] | None) -> npt.NDArray[Any]:
     """Sort keys: numbers in the order of the values (text by `order`, else by code point)."""
-    if kind(values.type) not in (Kind.DECIMAL, Kind.TEXT):
-        return numbers(values)
+    if find_type_kind(values.type) not in (Kind.DECIMAL, Kind.TEXT):
+        return read_numbers(values)
     encoded = values.dictionary_encode()
     places: Ints = encoded.indices.to_numpy()
     return _ranks(encoded.dictionary, order)[places]

@@ -11,8 +11,16 @@ from anonlib.arrays import Bools, Floats
 from anonlib.errors import InputError
 from anonlib.recode import Cells, Column, Domain, Form, Recoder
 from anonlib.recode._outward import Way, make_scalar, move_to_beginnings, move_to_multiples
-from anonlib.recode.arrow import Kind, accept_type, bracket, iso, json, kind, value_type
-from anonlib.recode.grouped import ascending, group
+from anonlib.recode.arrow import (
+    Kind,
+    accept_type,
+    add_brackets,
+    dump_json,
+    find_type_kind,
+    find_value_type,
+    write_texts,
+)
+from anonlib.recode.grouped import group, order_ascending
 from anonlib.table.schema import Scale
 
 _NUMBERS = (Kind.INTEGER, Kind.FLOAT, Kind.DECIMAL)
@@ -83,7 +91,7 @@ class Interval(Recoder):
     def recode(self, values: Column, cells: Cells, domain: Domain) -> Column:
         self.output(values.type)
         groups = group(values, cells)
-        places = ascending(groups, domain.order)
+        places = order_ascending(groups, domain.order)
         lower = groups.values.take(pa.array(places[groups.start]))
         upper = groups.values.take(pa.array(places[groups.start + groups.count - 1]))
         lower, upper = self._code(self._round(lower, "down")), self._code(self._round(upper, "up"))
@@ -117,14 +125,14 @@ class Interval(Recoder):
 
     def _require_ends(self, column: pa.DataType) -> None:
         """Raises InputError if the parameters do not fit ends of this type."""
-        times = kind(column) in _TIMES
+        times = find_type_kind(column) in _TIMES
         given = [] if times or self.round_to is None else [("round_to", self.round_to)]
         given += [(n, v) for n in ("bottom", "top") if (v := getattr(self, n)) is not None]
         if times and isinstance(self.round_to, float):
             raise InputError(f"round_to must be day, month or year for a column of type {column}")
         for name, value in given:
             try:
-                if kind(column) not in _NUMBERS or isinstance(value, str):
+                if find_type_kind(column) not in _NUMBERS or isinstance(value, str):
                     raise ValueError
                 make_scalar(value, column)
             except (ValueError, pa.ArrowException):
@@ -152,7 +160,7 @@ class Interval(Recoder):
 
 def _are_at(ends: Floats, limit: float, column: pa.DataType) -> Bools:
     """bool[n]. Whether ends are a limit that a column of this type has."""
-    bound = value_type(column)
+    bound = find_value_type(column)
     # Texts of float32 and decimals, read as float64, may differ in the last bits.
     precision = np.float32 if pa.types.is_float32(bound) else np.float64
     at = float(make_scalar(limit, bound).as_py())
@@ -161,5 +169,5 @@ def _are_at(ends: Floats, limit: float, column: pa.DataType) -> Bools:
 
 
 def _text(lower: Column, upper: Column) -> Column:
-    write = json if kind(lower.type) is Kind.TEXT else iso
-    return bracket(pc.binary_join_element_wise(write(lower), write(upper), ", "))
+    write = dump_json if find_type_kind(lower.type) is Kind.TEXT else write_texts
+    return add_brackets(pc.binary_join_element_wise(write(lower), write(upper), ", "))

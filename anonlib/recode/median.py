@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from anonlib.recode import Cells, Column, Domain, Recoder
 from anonlib.recode.arrow import accept_type
-from anonlib.recode.grouped import ascending, group
+from anonlib.recode.grouped import group, order_ascending
 from anonlib.table.schema import Scale
 
 
@@ -32,5 +32,5 @@ class Median(Recoder):
         self.output(values.type)
         grouped = group(values, cells)
         middle = grouped.start + (grouped.count - 1) // 2
-        positions = ascending(grouped, domain.order)[middle]
+        positions = order_ascending(grouped, domain.order)[middle]
         return grouped.spread(grouped.values.take(pa.array(positions)))

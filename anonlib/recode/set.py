@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 from pydantic import Field
 
 from anonlib.recode import Cells, Column, Domain, Form, Recoder
-from anonlib.recode.arrow import accept_type, bracket, json
+from anonlib.recode.arrow import accept_type, add_brackets, dump_json
 from anonlib.recode.grouped import find_runs, group
 from anonlib.table.schema import Scale
 
@@ -51,5 +51,5 @@ class Set(Recoder):
         offsets: Column = pa.array(np.concatenate([[0], ends]).astype(np.int32))
         if self.form == "array":
             return groups.spread(pa.ListArray.from_arrays(offsets, elements))
-        texts = pa.ListArray.from_arrays(offsets, pc.fill_null(json(elements), "null"))
-        return groups.spread(bracket(pc.binary_join(texts, ", ")))
+        texts = pa.ListArray.from_arrays(offsets, pc.fill_null(dump_json(elements), "null"))
+        return groups.spread(add_brackets(pc.binary_join(texts, ", ")))

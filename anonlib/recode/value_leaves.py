@@ -10,8 +10,8 @@ from anonlib.errors import BlockError
 from anonlib.hierarchy import Hierarchy
 from anonlib.hierarchy.tree import Tree
 from anonlib.recode import Column
-from anonlib.recode.arrow import iso
-from anonlib.recode.grouped import normal
+from anonlib.recode.arrow import write_texts
+from anonlib.recode.grouped import drop_dictionary
 
 #: The root of a column without a hierarchy, as ARX writes it.
 ROOT = "*"
@@ -39,13 +39,13 @@ def find_leaves(values: Column, hierarchy: Hierarchy | None) -> ValueLeaves:
     Raises:
         BlockError: A value is not a leaf of the hierarchy.
     """
-    values = normal(values)
+    values = drop_dictionary(values)
     absent: Column = pc.is_null(values, nan_is_null=True)
     encoded = values.dictionary_encode()
     distinct = encoded.dictionary
     if hierarchy is None:
         places = np.arange(len(distinct))
-        hierarchy = Hierarchy((*iso(distinct).to_pylist(), ROOT), Tree.flat(len(distinct)))
+        hierarchy = Hierarchy((*write_texts(distinct).to_pylist(), ROOT), Tree.flat(len(distinct)))
     else:
         places = hierarchy.places(distinct)
     index = encoded.indices.fill_null(0).to_numpy(zero_copy_only=False)

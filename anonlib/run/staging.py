@@ -13,7 +13,7 @@ from anonlib import registry
 from anonlib.config.model import Config, ReleaseSection, SparkSection
 from anonlib.errors import run_sanitized
 from anonlib.evaluation.samples import is_held_out, is_sampled
-from anonlib.kernels.discriminant import class_moments
+from anonlib.kernels.discriminant import measure_classes
 from anonlib.progress import Progress
 from anonlib.run.block_plan import plan_blocks
 from anonlib.run.controller_plan import name_as_rows
@@ -279,4 +279,4 @@ def _added_up(batches: Iterator[pa.RecordBatch], task: Task) -> list[str]:
 
 
 def _moments(batch: pa.RecordBatch, task: Task) -> ClassMoments:
-    return class_moments(to_block(pa.Table.from_batches([batch]), task)[0])
+    return measure_classes(to_block(pa.Table.from_batches([batch]), task)[0])

@@ -6,7 +6,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from anonlib.spark.jvm import find_java_class, scala_map
+from anonlib.spark.jvm import find_java_class, make_scala_map
 
 _UNIVOCITY = "com.univocity.parsers.csv.CsvParser"
 _OPTIONS = "org.apache.spark.sql.catalyst.csv.CSVOptions"
@@ -29,7 +29,7 @@ def read_header(
     by_lines = options.get("multiline", "false").strip().lower() != "true"
     # Spark knows some encodings by a setting of the thread's session only.
     others = {name: text for name, text in options.items() if name not in ("encoding", "charset")}
-    parsed = find_java_class(spark, _OPTIONS)(scala_map(spark, others), False, "UTC")
+    parsed = find_java_class(spark, _OPTIONS)(make_scala_map(spark, others), False, "UTC")
 
     def read(place: str) -> list[str] | None:
         settings = parsed.asParserSettings()

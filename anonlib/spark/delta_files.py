@@ -20,7 +20,13 @@ from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructT
 from anonlib.errors import InputError, StorageError
 from anonlib.spark.digest import digest
 from anonlib.spark.expressions import quote_name
-from anonlib.spark.jvm import find_java_class, none, scala_map, scala_seq, struct_type
+from anonlib.spark.jvm import (
+    find_java_class,
+    make_none,
+    make_scala_map,
+    make_scala_seq,
+    make_struct_type,
+)
 from anonlib.spark.own_files import read_exactly
 from anonlib.spark.storage import Storage
 from anonlib.table.table_digest import Digest
@@ -75,15 +81,15 @@ class Transaction:
             The actions that a commit needs to add the rows to the table. Files of failed tasks are
             not among them.
         """
-        spark, absent = self.spark, none(self.spark)
+        spark, absent = self.spark, make_none(self.spark)
         session: Any = spark._jsparkSession
-        given = scala_map(spark, options), session.sessionState().conf()
+        given = make_scala_map(spark, options), session.sessionState().conf()
         command = find_java_class(spark, f"{DELTA}.commands.WriteIntoDelta")(
             self.log,
             mode,
             find_java_class(spark, f"{DELTA}.DeltaOptions")(*given),
-            scala_seq(spark, partition_by),
-            scala_map(spark, {**properties, **name_mapping(frame.schema)}),
+            make_scala_seq(spark, partition_by),
+            make_scala_map(spark, {**properties, **name_mapping(frame.schema)}),
             frame._jdf,
             absent,
             absent,
@@ -94,7 +100,7 @@ class Transaction:
     @property
     def schema(self) -> StructType:
         """The columns of the table, as Delta describes them."""
-        return struct_type(self.handle.metadata().schema())
+        return make_struct_type(self.handle.metadata().schema())
 
     def metadata_without(self, name: str) -> Any:
         """Delta's metadata of the table, without the property of a name."""
@@ -112,7 +118,7 @@ class Transaction:
         if of_all:
             there, now = self.handle.filterFiles(), time_ns() // 1_000_000
             removed = [there.apply(i).removeWithTimestamp(now, True) for i in range(there.size())]
-        return scala_seq(self.spark, [*kept, *removed])
+        return make_scala_seq(self.spark, [*kept, *removed])
 
     def read(self, actions: Any, like: StructType, *, file: str | None = None) -> DataFrame:
         """Reads the rows of the files that some actions add. Any value may be null.

@@ -12,11 +12,11 @@ from anonlib.spark.expressions import quote_name
 from anonlib.spark.jvm import (
     find_class,
     find_java_class,
-    none,
-    scala_list,
-    scala_seq,
-    some,
-    struct_type,
+    make_none,
+    make_scala_list,
+    make_scala_seq,
+    make_some,
+    make_struct_type,
 )
 
 #: What metadata of columns begin with whose values Delta makes.
@@ -40,7 +40,7 @@ class TableMetadata:
 
 def read_snapshot(spark: SparkSession, log: Any) -> Any:
     """The newest state of a table, as Delta's Snapshot. Reads what the log has grown by."""
-    return log.update(False, *[none(spark)] * 2)
+    return log.update(False, *[make_none(spark)] * 2)
 
 
 def read_metadata(spark: SparkSession, snapshot: Any) -> TableMetadata:
@@ -48,9 +48,9 @@ def read_metadata(spark: SparkSession, snapshot: Any) -> TableMetadata:
     metadata = snapshot.metadata()
     features = snapshot.protocol().readerAndWriterFeatureNames()
     return TableMetadata(
-        struct_type(metadata.schema()),
-        frozenset(map(str, scala_list(spark, metadata.configuration().keys()))),
-        frozenset(map(str, scala_list(spark, features))),
+        make_struct_type(metadata.schema()),
+        frozenset(map(str, make_scala_list(spark, metadata.configuration().keys()))),
+        frozenset(map(str, make_scala_list(spark, features))),
     )
 
 
@@ -59,13 +59,13 @@ def read_constraints(spark: SparkSession, snapshot: Any, *, of_columns: bool) ->
     that must not be null have one, too."""
     metadata = snapshot.metadata()
     configuration, prefix = metadata.configuration(), "delta.constraints."
-    names = [str(key) for key in scala_list(spark, configuration.keys())]
+    names = [str(key) for key in make_scala_list(spark, configuration.keys())]
     found = {
         name.removeprefix(prefix): str(configuration.apply(name))
         for name in names
         if name.startswith(prefix)
     }
-    for field in struct_type(metadata.schema()).fields:
+    for field in make_struct_type(metadata.schema()).fields:
         if of_columns and not field.nullable:
             found[f"NOT NULL of {field.name}"] = f"{quote_name(field.name)} IS NOT NULL"
     return found
@@ -138,7 +138,7 @@ def list_data_files(spark: SparkSession, log: Any) -> DataFrame:
 def write_checkpoint(spark: SparkSession, log: Any) -> int:
     """Writes a checkpoint of the newest state. Returns its version."""
     snapshot = read_snapshot(spark, log)
-    log.checkpoint(snapshot, none(spark))
+    log.checkpoint(snapshot, make_none(spark))
     return int(snapshot.version())
 
 
@@ -151,8 +151,8 @@ def write_operation(spark: SparkSession, mode: Any, partition_by: Sequence[str],
         partition_by: The columns that files are laid out by.
         text: The metadata of the user.
     """
-    name, absent = f"{DELTA}.DeltaOperations$Write", none(spark)
+    name, absent = f"{DELTA}.DeltaOperations$Write", make_none(spark)
     # Mode, partitioning, predicate, metadata; later versions append further options.
     rest = find_class(spark, name).getConstructors()[0].getParameterCount() - 4
-    by = some(spark, scala_seq(spark, partition_by))
-    return find_java_class(spark, name)(mode, by, absent, some(spark, text), *[absent] * rest)
+    by = make_some(spark, make_scala_seq(spark, partition_by))
+    return find_java_class(spark, name)(mode, by, absent, make_some(spark, text), *[absent] * rest)

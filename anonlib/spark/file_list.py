@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from anonlib.errors import BusyError, InputError
-from anonlib.spark.jvm import find_class, scala_dict, scala_seq, struct_type
+from anonlib.spark.jvm import find_class, make_scala_dict, make_scala_seq, make_struct_type
 from anonlib.spark.translation import translate_errors
 
 #: By path of a file: its length and its time of modification.
@@ -60,17 +60,17 @@ def list_relations(frame: DataFrame) -> Iterator[Any]:
 
 def read_options(spark: SparkSession, relation: Any) -> dict[str, str]:
     """The options that a relation's files are read by, with names in lower case."""
-    return {name.lower(): text for name, text in scala_dict(spark, relation.options()).items()}
+    return {name.lower(): text for name, text in make_scala_dict(spark, relation.options()).items()}
 
 
 def read_file_schema(relation: Any) -> StructType:
     """The columns that are in a relation's files."""
-    return struct_type(relation.dataSchema())
+    return make_struct_type(relation.dataSchema())
 
 
 def list_folder_columns(relation: Any) -> list[str]:
     """The columns that are in the names of the folders of a relation's files."""
-    return list(struct_type(relation.partitionSchema()).names)
+    return list(make_struct_type(relation.partitionSchema()).names)
 
 
 def _columnar_table(frame: DataFrame) -> Any:
@@ -130,7 +130,7 @@ def digest_listing(files: Listing) -> str:
 
 def list_files_of(spark: SparkSession, relation: Any) -> Listing:
     """The files of one of a frame's relations, as `list_files` has them."""
-    index, all_of_them = relation.location(), scala_seq(spark, [])
+    index, all_of_them = relation.location(), make_scala_seq(spark, [])
     if index.getClass().getSimpleName() not in _INDEXES:
         return {}
     text = index.listFiles(all_of_them, all_of_them).mkString("\n")

@@ -8,7 +8,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
-from anonlib.spark.jvm import find_java_class, struct_type
+from anonlib.spark.jvm import find_java_class, make_struct_type
 
 #: A type that Spark refuses, in its error.
 _ILLEGAL = re.compile(r"[Tt]ype: ([\w (),]+)")
@@ -26,7 +26,7 @@ def read_parquet(spark: SparkSession) -> Callable[[str], StructType]:
         schema = footer(place)
         text = schema.toString()
         if text not in cache:
-            cache[text] = struct_type(converter.convert(schema))
+            cache[text] = make_struct_type(converter.convert(schema))
         return cache[text]
 
     return read
@@ -78,7 +78,11 @@ def read_orc(spark: SparkSession) -> Callable[[str], StructType]:
 
     def read(place: str) -> StructType:
         found = orc.readSchema(path(place), conf, False, False)
-        return struct_type(orc.toCatalystSchema(found.get())) if found.isDefined() else StructType()
+        return (
+            make_struct_type(orc.toCatalystSchema(found.get()))
+            if found.isDefined()
+            else StructType()
+        )
 
     return read
 

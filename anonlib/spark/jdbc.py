@@ -6,7 +6,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from anonlib.spark.jars import ensure_postgresql_jar
-from anonlib.spark.jvm import find_class, find_java_class, scala_map
+from anonlib.spark.jvm import find_class, find_java_class, make_scala_map
 
 REPEATABLE_READ = 4  # java.sql.Connection.TRANSACTION_REPEATABLE_READ
 
@@ -26,7 +26,7 @@ def take_snapshot(spark: SparkSession, options: Mapping[str, str]) -> tuple[Any,
     https://www.postgresql.org/docs/current/sql-set-transaction.html
     """
     jdbc = find_java_class(spark, "org.apache.spark.sql.execution.datasources.jdbc.JDBCOptions")
-    java = jdbc(scala_map(spark, options))
+    java = jdbc(make_scala_map(spark, options))
     dialect = find_java_class(spark, "org.apache.spark.sql.jdbc.JdbcDialects").get(options["url"])
     connection = dialect.createConnectionFactory(java).apply(-1)
     try:

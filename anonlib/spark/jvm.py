@@ -51,17 +51,17 @@ def find_java_class(spark: SparkSession, name: str) -> Any:
     return known
 
 
-def none(spark: SparkSession) -> Any:
+def make_none(spark: SparkSession) -> Any:
     """Scala's None."""
-    return some(spark, None)
+    return make_some(spark, None)
 
 
-def some(spark: SparkSession, value: Any) -> Any:
+def make_some(spark: SparkSession, value: Any) -> Any:
     """Scala's Some(value); its None for None."""
     return find_java_class(spark, "scala.Option").apply(value)
 
 
-def scala_map(spark: SparkSession, values: Mapping[str, str]) -> Any:
+def make_scala_map(spark: SparkSession, values: Mapping[str, str]) -> Any:
     """An immutable Scala map."""
     java = find_java_class(spark, "java.util.HashMap")()
     for key, value in values.items():
@@ -70,17 +70,17 @@ def scala_map(spark: SparkSession, values: Mapping[str, str]) -> Any:
     return getattr(module, "from")(_converters(spark).asScala(java))
 
 
-def struct_type(schema: Any) -> StructType:
+def make_struct_type(schema: Any) -> StructType:
     """The schema of a JVM's StructType."""
     return StructType.fromJson(json.loads(schema.json()))
 
 
-def scala_dict(spark: SparkSession, values: Any) -> dict[str, str]:
+def make_scala_dict(spark: SparkSession, values: Any) -> dict[str, str]:
     """A dict of a Scala map."""
     return dict(_converters(spark).asJava(values))
 
 
-def scala_seq(spark: SparkSession, values: Iterable[Any]) -> Any:
+def make_scala_seq(spark: SparkSession, values: Iterable[Any]) -> Any:
     """An immutable Scala sequence."""
     java = find_java_class(spark, "java.util.ArrayList")()
     for value in values:
@@ -88,7 +88,7 @@ def scala_seq(spark: SparkSession, values: Iterable[Any]) -> Any:
     return _converters(spark).asScala(java).toSeq()
 
 
-def scala_list(spark: SparkSession, values: Any) -> list[Any]:
+def make_scala_list(spark: SparkSession, values: Any) -> list[Any]:
     """A list of a Scala collection."""
     return list(_converters(spark).asJava(values.toSeq()))
 

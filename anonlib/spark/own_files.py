@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from anonlib.spark.jvm import find_java_class, scala_map
+from anonlib.spark.jvm import find_java_class, make_scala_map
 
 #: The characters that make a path a pattern.
 _WILD = re.compile(r"[][{}*?\\]")
@@ -50,7 +50,9 @@ def is_pattern(spark: SparkSession, path: str, options: Mapping[str, str]) -> bo
     """
     if not _WILD.search(path):
         return False
-    conf = spark._jsparkSession.sessionState().newHadoopConfWithOptions(scala_map(spark, options))
+    conf = spark._jsparkSession.sessionState().newHadoopConfWithOptions(
+        make_scala_map(spark, options)
+    )
     place = find_java_class(spark, "org.apache.hadoop.fs.Path")(path)
     return not place.getFileSystem(conf).exists(place)
 

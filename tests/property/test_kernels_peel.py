@@ -11,7 +11,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from anonlib.hierarchy.tree import Tree
-from anonlib.kernels._trees import levels, merging
+from anonlib.kernels._trees import drop_idle_levels, list_levels
 from anonlib.kernels.peel import Peel
 from anonlib.kernels.peel import lattice as _peel_table
 from anonlib.local.cell_grouping import cells
@@ -220,11 +220,11 @@ def test_suppression_stays_within_its_limit(block: Block, limit: int) -> None:
 @settings(max_examples=60, deadline=None)
 def test_levels_and_where_codes_meet(seed: int, n: int) -> None:
     tree = ragged(np.random.default_rng(seed), n)
-    found = levels(tree)
+    found = list_levels(tree)
     for height, row in enumerate(found.node):
         assert row.tolist() == [oracle.generalized(tree, code, height) for code in range(n)]
     assert (found.node[-1] == len(tree.parent) - 1).all()
-    short = merging(found)
+    short = drop_idle_levels(found)
     low, high = np.triu_indices(n)
     for given_ in (found, short):
         height = np.argmax(given_.node[:, low] == given_.node[:, high], axis=0)

@@ -14,8 +14,8 @@ from anonlib.kernels.mdav import Mdav
 from anonlib.kernels.mondrian import Mondrian
 from anonlib.kernels.refine import Refine
 from anonlib.kernels.refine.descent import make_batch, propose_steps, take
-from anonlib.kernels.refine.near import dissolve_near, near_cells
-from anonlib.kernels.refine.state import make_refine_state, next_steps
+from anonlib.kernels.refine.near import dissolve_near, find_near_cells
+from anonlib.kernels.refine.state import find_next_steps, make_refine_state
 from anonlib.kernels.refine.step_list import make_steps
 from anonlib.local.cell_grouping import cells
 from anonlib.table.block import Block
@@ -82,9 +82,9 @@ def test_the_best_step(block: Block) -> None:
     assume(size >= block.min_rows)
     ids = (np.arange(block.n) >= size).astype(np.int64)
     state = make_refine_state(block.numeric, block.nominal, block.n_categories, ids, 2)
-    near, listed = near_cells(state, 1), make_steps(3)
+    near, listed = find_near_cells(state, 1), make_steps(3)
     seen = np.zeros(near.shape, np.int32)
-    slot = next_steps(state, near, seen, 0, 0, block.min_rows, listed)
+    slot = find_next_steps(state, near, seen, 0, 0, block.min_rows, listed)
     one, other = cells_of(ids)
     gains = sorted(gain(block, (one, other), each) for each in steps(block, one, other))[::-1]
     least = negligible(block, one, other)
@@ -94,7 +94,9 @@ def test_the_best_step(block: Block) -> None:
         for expected, found, x, y in zip(gains, *listed[:3], strict=False):
             if x >= 0 or y >= 0:
                 assert found == pytest.approx(float(expected), rel=1e-6, abs=least)
-    assert next_steps(state, near, seen, 1, 0, block.min_rows, listed) == -1, "looked at before"
+    assert find_next_steps(state, near, seen, 1, 0, block.min_rows, listed) == -1, (
+        "looked at before"
+    )
 
 
 @pytest.mark.parametrize("far", [0.0, 0.1, 3.0])
@@ -105,10 +107,10 @@ def test_a_swap_of_categories(far: float) -> None:
     block = make_block(numeric, nominal, k=20)
     ids = np.arange(40) // 20
     state = make_refine_state(block.numeric, block.nominal, block.n_categories, ids, 2)
-    near, listed = near_cells(state, 1), make_steps(1)
+    near, listed = find_near_cells(state, 1), make_steps(1)
     seen = np.zeros(near.shape, np.int32)
     best = max(gain(block, tuple(cells_of(ids)), each) for each in steps(block, *cells_of(ids)))
-    found = next_steps(state, near, seen, 0, 0, 20, listed) == 0
+    found = find_next_steps(state, near, seen, 0, 0, 20, listed) == 0
     assert found == (best > 0)
     if found:
         assert listed.gain[0] == pytest.approx(float(best), rel=1e-9)
@@ -143,7 +145,7 @@ def test_of_the_steps_proposed_the_first_allowed_is_taken() -> None:
     block = make_block(random.normal(size=(12, 2)), random.integers(0, 2, (12, 1)), k=4)
     ids = np.arange(12) % 2
     state = make_refine_state(block.numeric, block.nominal, block.n_categories, ids, 2)
-    near, listed, batch = near_cells(state, 1), make_steps(4), make_batch(24, 2, 4)
+    near, listed, batch = find_near_cells(state, 1), make_steps(4), make_batch(24, 2, 4)
     propose_steps(state, near, np.zeros(near.shape, np.int32), 4, listed, batch)
     assert batch.size.tolist() == [4, 48]
     one, other = cells_of(ids)
@@ -179,7 +181,7 @@ def test_near_cells(block: Block, room: int) -> None:
     ids = np.arange(block.n) % max(c, 1)
     nominal = np.zeros((block.n, 0), np.int32)
     state = make_refine_state(block.numeric, nominal, np.zeros(0, np.int64), ids, max(c, 1))
-    found = near_cells(state, room)
+    found = find_near_cells(state, room)
     numeric = make_block(block.numeric)
     members = cells_of(ids)
     point = [(*mean, loss) for mean, loss in zip(state.mean.tolist(), state.loss, strict=True)]
@@ -201,7 +203,7 @@ def test_each_of_many_equal_cells_is_near_another() -> None:
     x = np.repeat([0.0, 1.0, 5.0], 40)[:, None]
     ids = np.arange(120) // 4  # ten cells at each value
     state = make_refine_state(x, np.zeros((120, 0), np.int32), np.zeros(0, np.int64), ids, 30)
-    found = near_cells(state, 3)
+    found = find_near_cells(state, 3)
     assert (found >= 0).all()
     assert (np.sort(state.mean[found, 0]) == [0.0, 1.0, 5.0]).all()
     assert set(found[:10, 1].tolist()) == set(range(10, 20))
@@ -230,7 +232,7 @@ def test_cells_that_are_dissolved(block: Block) -> None:
     ids = np.arange(block.n) % c
     state = make_refine_state(block.numeric, block.nominal, block.n_categories, ids, c)
     before = loss(block, cells_of(ids))
-    dissolved = dissolve_near(state, near_cells(state, min(4, c)))
+    dissolved = dissolve_near(state, find_near_cells(state, min(4, c)))
     found = cells_of(np.unique(state.cell, return_inverse=True)[1])
     assert sorted(row for cell in found for row in cell) == list(range(block.n))
     assert min(map(len, found)) >= block.min_rows

@@ -16,8 +16,8 @@ from anonlib import registry
 from anonlib.kernels.mdav import Mdav
 from anonlib.kernels.refine import Refine, make_state
 from anonlib.kernels.refine.descent import exchange
-from anonlib.kernels.refine.near import dissolve_near, near_cells
-from anonlib.kernels.refine.state import next_steps
+from anonlib.kernels.refine.near import dissolve_near, find_near_cells
+from anonlib.kernels.refine.state import find_next_steps
 from anonlib.kernels.refine.step_list import make_steps
 from anonlib.local.cell_grouping import cells
 from anonlib.loss import ReleasedBlock
@@ -77,12 +77,14 @@ def test_what_is_lowered_is_what_is_measured(block: Block) -> None:
 def test_the_best_step_of_two_cells(block: Block) -> None:
     ids = (np.arange(block.n) >= block.n // 2).astype(np.int64)
     state = make_state(block, ids, "ncp", 2)
-    near, listed = near_cells(state, 1), make_steps(3)
+    near, listed = find_near_cells(state, 1), make_steps(3)
     one, other = cells_of(ids)
     before = penalty_loss(block, [one, other])
     gains = [before - penalty_loss(block, list(s)) for s in group_steps(block, one, other)]
     gains = sorted(gains)[::-1]
-    slot = next_steps(state, near, np.zeros(near.shape, np.int32), 0, 0, block.min_rows, listed)
+    slot = find_next_steps(
+        state, near, np.zeros(near.shape, np.int32), 0, 0, block.min_rows, listed
+    )
     if slot < 0:
         assert max(gains, default=0.0) <= 1e-8 * before
     else:
@@ -95,7 +97,7 @@ def test_the_best_step_of_two_cells(block: Block) -> None:
 def test_every_pass_lowers_the_loss(block: Block) -> None:
     c = block.n // block.min_rows
     state = make_state(block, np.arange(block.n) % c, "ncp")
-    near, steps = near_cells(state, c), make_steps(1)
+    near, steps = find_near_cells(state, c), make_steps(1)
     searched, loss = np.zeros(near.shape, np.int32), state.loss.sum()
     while exchange(state, near, searched, block.min_rows, steps):
         found = cells_of(np.unique(state.cell, return_inverse=True)[1])
@@ -153,7 +155,7 @@ def test_cells_that_are_dissolved(block: Block) -> None:
     ids = np.arange(block.n) % c
     state = make_state(block, ids, "ncp")
     before, own = state.loss.sum(), state.own.copy()
-    dissolved = dissolve_near(state, near_cells(state, min(4, c)))
+    dissolved = dissolve_near(state, find_near_cells(state, min(4, c)))
     found = cells_of(np.unique(state.cell, return_inverse=True)[1])
     assert sorted(row for cell in found for row in cell) == list(range(block.n))
     assert min(map(len, found)) >= block.min_rows
@@ -173,7 +175,7 @@ def test_near_cells_gain_most(block: Block, room: int) -> None:
     ids = np.arange(block.n) % c
     state = make_state(block, ids, "ncp")
     members = cells_of(ids)
-    for a, near in enumerate(near_cells(state, room)):
+    for a, near in enumerate(find_near_cells(state, room)):
         best = {}
         for b in set(range(c)) - {a}:
             gains = []

@@ -10,7 +10,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from anonlib.arrays import GRID, snap
-from anonlib.kernels.discriminant import class_moments, discriminants
+from anonlib.kernels.discriminant import measure_classes, score_discriminants
 from anonlib.kernels.lda_mdav import LdaMdav
 from anonlib.kernels.mdav import Mdav
 from anonlib.kernels.mdav_sd import MdavSd
@@ -114,7 +114,7 @@ def test_lambda_has_the_name_of_the_paper() -> None:
 def test_lda_mdav(alpha: float, variant: str, block: Block) -> None:
     """Ties and all, given the discriminants, which the tests below hold to their definition."""
     assume(block.n_classes > 0)
-    added = [snap(np.sqrt(alpha**2 - 1.0) * column) for column in discriminants(block).T]
+    added = [snap(np.sqrt(alpha**2 - 1.0) * column) for column in score_discriminants(block).T]
     stretched = replace(
         block, numeric=np.column_stack([*block.numeric.T, *added, np.zeros(block.n)])
     )
@@ -152,7 +152,7 @@ def test_discriminants_span_the_leading_eigenvectors(seed: int, n_classes: int) 
     block = classed(seed, n_classes)
     x = embedded(block)
     base, leading = rotation(x, block.target)
-    found = discriminants(block)
+    found = score_discriminants(block)
     assert found.shape == (block.n, n_classes - 1)
     wanted = x @ base[:, :leading]
     np.testing.assert_allclose(found @ found.T, wanted @ wanted.T, atol=1e-3)
@@ -164,7 +164,7 @@ def test_discriminant_of_a_column_constant_within_classes() -> None:
     target = np.arange(100) % 2
     noise = random.normal(size=(100, 3))
     block = make_block(np.column_stack([noise, 0.1 * target]), k=5, target=target, n_classes=2)
-    (score,) = discriminants(block).T
+    (score,) = score_discriminants(block).T
     np.testing.assert_allclose(np.abs(score), 0.1 * target, atol=1e-3)
     mixed = [
         sum(len(set(target[ids == c])) > 1 for c in range(ids.max() + 1))
@@ -180,9 +180,11 @@ def test_discriminant_of_equal_and_constant_columns() -> None:
     x = target + random.normal(size=60)
     twice = np.column_stack([x, x, np.full(60, 4711.0)])
     once = make_block(x[:, None], target=target, n_classes=2)
-    found = discriminants(make_block(twice, target=target, n_classes=2))
+    found = score_discriminants(make_block(twice, target=target, n_classes=2))
     # x along (1, 1) / sqrt(2) in the plane of the two.
-    np.testing.assert_allclose(np.abs(found), np.sqrt(2) * np.abs(discriminants(once)), atol=1e-4)
+    np.testing.assert_allclose(
+        np.abs(found), np.sqrt(2) * np.abs(score_discriminants(once)), atol=1e-4
+    )
 
 
 def test_no_discriminant() -> None:
@@ -195,7 +197,7 @@ def test_no_discriminant() -> None:
         (np.zeros((30, 0)), np.arange(30) % 2),
     ):
         block = make_block(numeric, target=target, n_classes=2)
-        assert discriminants(block).shape == (len(numeric), 0)
+        assert score_discriminants(block).shape == (len(numeric), 0)
 
 
 def test_classes_along_one_line_have_one_discriminant() -> None:
@@ -203,7 +205,7 @@ def test_classes_along_one_line_have_one_discriminant() -> None:
     corner = np.array([[-1.0, -1.0], [1.0, -1.0], [-1.0, 1.0], [1.0, 1.0]])
     x = np.concatenate([np.add(corner, [c, 2.0 * c]) for c in (0.0, 3.0, 5.0)])
     block = make_block(x, target=np.repeat([0, 1, 2], 4), n_classes=3)
-    (score,) = discriminants(block).T
+    (score,) = score_discriminants(block).T
     np.testing.assert_allclose(np.ptp(score), np.ptp(x @ [1, 2]) / np.sqrt(5), rtol=1e-3)
 
 
@@ -213,9 +215,9 @@ def test_many_categories_take_no_part() -> None:
     x = np.random.default_rng(0).normal(size=(n, 2)) + target[:, None]
     codes = np.arange(n) % (MOST_INDICATORS + 1)
     block = make_block(x, np.column_stack([codes, target]), target=target, n_classes=2)
-    assert class_moments(block).products.shape == (4, 4)
+    assert measure_classes(block).products.shape == (4, 4)
     without = make_block(x, target[:, None], target=target, n_classes=2)
-    assert np.array_equal(discriminants(block), discriminants(without))
+    assert np.array_equal(score_discriminants(block), score_discriminants(without))
 
 
 def exact(block: Block) -> tuple[Any, Any, Any]:
@@ -239,7 +241,7 @@ def exact(block: Block) -> tuple[Any, Any, Any]:
 @settings(max_examples=50)
 def test_class_moments_are_exact(block: Block) -> None:
     assume(block.n_classes > 0)
-    found = class_moments(block)
+    found = measure_classes(block)
     counts, sums, products = exact(block)
     p = block.numeric.shape[1]
     unit = [Fraction(GRID) if j < p else 1 for j in range(len(products))]
@@ -265,17 +267,19 @@ def test_moments_of_parts_are_those_of_the_whole_in_any_order(block: Block, rand
     rows = list(range(block.n))
     random.shuffle(rows)
     cut = random.randint(0, block.n)
-    one, other = (class_moments(part(block, np.array(r, int))) for r in (rows[:cut], rows[cut:]))
-    whole = class_moments(block)
+    one, other = (measure_classes(part(block, np.array(r, int))) for r in (rows[:cut], rows[cut:]))
+    whole = measure_classes(block)
     assert same(one.merge(other), whole)
     assert same(ClassMoments.from_json(other.to_json()).merge(one), whole)
 
 
 def test_blocks_share_the_discriminant_of_the_table() -> None:
     table = classed(0, 2, 200)
-    moments = class_moments(table)
+    moments = measure_classes(table)
     halves = [part(table, rows) for rows in (np.arange(100), np.arange(100, 200))]
-    shared = [discriminants(replace(half, moments=moments)) for half in halves]
-    assert np.array_equal(np.concatenate(shared), discriminants(table))
-    own = [discriminants(half) for half in halves]
-    assert not np.allclose(np.abs(np.concatenate(own)), np.abs(discriminants(table)), atol=1e-3)
+    shared = [score_discriminants(replace(half, moments=moments)) for half in halves]
+    assert np.array_equal(np.concatenate(shared), score_discriminants(table))
+    own = [score_discriminants(half) for half in halves]
+    assert not np.allclose(
+        np.abs(np.concatenate(own)), np.abs(score_discriminants(table)), atol=1e-3
+    )

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from anonlib.kernels._univariate_core import shortest_path
+from anonlib.kernels._univariate_core import find_shortest_path
 from anonlib.kernels.univariate import Univariate, _principal
 from anonlib.local.cell_grouping import cells
 from anonlib.table.block import Block, part
@@ -64,7 +64,7 @@ def test_optimal_along_any_order(block: Block, k: int) -> None:
     few = part(block, rows)
     order = np.argsort(few.numeric.sum(axis=1))
     assume(few.n >= k)
-    found = cells_of(shortest_path(few.numeric, few.nominal, few.n_categories, order, k))
+    found = cells_of(find_shortest_path(few.numeric, few.nominal, few.n_categories, order, k))
     least = loss(few, best_runs(few, order, k))
     assert least <= loss(few, found) <= least * (1 + 1e-12)
 
@@ -91,7 +91,9 @@ def test_by_hand(values: list[float], k: int, expected: list[int]) -> None:
 def test_cells_that_fail_are_merged(block: Block) -> None:
     columns = [*block.numeric.T, *block.nominal.T]
     order = np.argsort(columns[0], kind="stable")
-    path = shortest_path(block.numeric, block.nominal, block.n_categories, order, block.min_rows)
+    path = find_shortest_path(
+        block.numeric, block.nominal, block.n_categories, order, block.min_rows
+    )
     expected = numbered(merge_plain(block, cells_of(path)), block.n)
     assert Univariate(projection="first").cells(block).tolist() == expected.tolist()
 

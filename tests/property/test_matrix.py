@@ -10,7 +10,7 @@ import pytest
 
 from anonlib import registry
 from anonlib.arrays import Ints, snap
-from anonlib.partition.chain import blocks as blocks_of
+from anonlib.partition.chain import cut_blocks as blocks_of
 from anonlib.privacy import PrivacyModel
 from anonlib.privacy.alpha_k import AlphaK
 from anonlib.privacy.beta_likeness import BetaLikeness

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anonlib.measure.fidelity._axes import Axis
-from anonlib.measure.fidelity._bins import category_bins, round_edges
+from anonlib.measure.fidelity._bins import make_category_bins, round_edges
 from anonlib.measure.fidelity.marginals import Marginals
 from anonlib.measure.fidelity.moments import Moments
 from anonlib.table.encoding import Encoding
@@ -81,7 +81,7 @@ def test_equal_shares_come_in_the_order_of_names() -> None:
     masses = [0.7 + 0.2 + 0.1, third + third + third, 0.1 + 0.2 + 0.7, 1.0]
     assert len(set(masses)) > 1
     counts = 9 * np.array([[*masses, 0.0]] * 2)  # the last one: of missing values
-    labels, _ = category_bins(axis, counts, np.array([1.0] * 4 + [0.0] * 2), least=2)
+    labels, _ = make_category_bins(axis, counts, np.array([1.0] * 4 + [0.0] * 2), least=2)
     assert labels == ["a", "b", "c", "d"]
 
 

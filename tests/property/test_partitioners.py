@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from anonlib import registry
 from anonlib.arrays import Ints
 from anonlib.partition import Among, Below, Grower, Leaf, Partitioner, Plane, Sample
-from anonlib.partition.chain import blocks as blocks_of
+from anonlib.partition.chain import cut_blocks as blocks_of
 from anonlib.partition.chain import grow
 from anonlib.partition.kmeans import KMeansPartitioner
 from anonlib.partition.mondrian import MondrianPartitioner

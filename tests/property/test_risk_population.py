@@ -11,10 +11,10 @@ from scipy.integrate import quad
 from anonlib.measure.risk._population import (
     Pitman,
     _likelihood,
-    expected_risk,
-    pitman,
-    pitman_uniques,
-    zayatz,
+    estimate_pitman_uniques,
+    estimate_zayatz,
+    expect_risk,
+    fit_pitman,
 )
 
 
@@ -49,7 +49,7 @@ def test_the_model_of_the_literature() -> None:
     size = np.array([*range(1, 15), 16, 23, 27])
     count = np.array([1434, 253, 71, 33, 11, 6, 2, 3, 1, 2, 2, 1, 1, 1, 2, 1, 1])
     assert (count.sum(), size @ count) == (1825, 2586)
-    found = pitman(size, count)
+    found = fit_pitman(size, count)
     assert found.alpha == pytest.approx(0.612, abs=0.0005)
     assert found.theta == pytest.approx(741.0, rel=0.001)
 
@@ -82,7 +82,7 @@ def test_likelihood_is_that_of_the_sampling_formula(
 @given(classes)
 def test_no_other_model_is_more_likely(found: dict[int, int]) -> None:
     size, count = np.array([*found]), np.array([*found.values()])
-    best = _likelihood(size, count, pitman(size, count))
+    best = _likelihood(size, count, fit_pitman(size, count))
     for alpha in np.linspace(0.01, 0.99, 12):
         for above in np.geomspace(1e-3, 1e6, 30):
             assert _likelihood(size, count, Pitman(alpha, above - alpha)) <= best + 1e-6
@@ -90,14 +90,16 @@ def test_no_other_model_is_more_likely(found: dict[int, int]) -> None:
 
 def test_uniques_of_the_model() -> None:
     """Without alpha it is Ewens's: theta n / (theta + n - 1); else as people simulated come out."""
-    assert pitman_uniques(Pitman(0.0, 5.0), 100) == pytest.approx(500 / 104)
-    assert pitman_uniques(Pitman(0.3, 1e12), 1000) == pytest.approx(1000)
+    assert estimate_pitman_uniques(Pitman(0.0, 5.0), 100) == pytest.approx(500 / 104)
+    assert estimate_pitman_uniques(Pitman(0.3, 1e12), 1000) == pytest.approx(1000)
     found = []
     for seed in range(30):
         size, count = sizes_of(people(2000, 0.5, 20.0, seed))
         found.append(int(count[size == 1].sum()))
     error = np.std(found) / 30**0.5
-    assert pitman_uniques(Pitman(0.5, 20.0), 2000) == pytest.approx(np.mean(found), abs=3 * error)
+    assert estimate_pitman_uniques(Pitman(0.5, 20.0), 2000) == pytest.approx(
+        np.mean(found), abs=3 * error
+    )
 
 
 def test_estimates_from_samples_of_simulated_populations() -> None:
@@ -111,7 +113,7 @@ def test_estimates_from_samples_of_simulated_populations() -> None:
     ratios = []
     for _ in range(20):
         sample = sizes_of(random.choice(population, int(n * fraction), replace=False))
-        ratios.append(pitman_uniques(pitman(*sample), n) / truth)
+        ratios.append(estimate_pitman_uniques(fit_pitman(*sample), n) / truth)
     assert np.mean(ratios) == pytest.approx(1.0, abs=0.1)
 
     weights = 1 / np.arange(1, 301)
@@ -122,8 +124,8 @@ def test_estimates_from_samples_of_simulated_populations() -> None:
     both: dict[float, list[float]] = {}
     for fraction in (0.1, 0.4):
         size, count = sizes_of(random.choice(population, int(n * fraction), replace=False))
-        share = zayatz(size, count, n)
-        model = pitman_uniques(pitman(size, count), n)
+        share = estimate_zayatz(size, count, n)
+        model = estimate_pitman_uniques(fit_pitman(size, count), n)
         both[fraction] = [model / truth, int(count[size == 1].sum()) * share / fraction / truth]
     assert both[0.1] == pytest.approx([1.27, 1.40], abs=0.1)
     assert both[0.4] == pytest.approx([1.10, 1.07], abs=0.1)
@@ -141,7 +143,7 @@ def test_zayatz_is_bayes_rule(found: dict[int, int], more: int) -> None:
     both = found.get(1, 0) * drawn_once(1)
     total = sum(count * drawn_once(size) for size, count in found.items())
     expected = both / total if both else 0.0
-    assert zayatz(size, count, population) == pytest.approx(expected, rel=1e-7)
+    assert estimate_zayatz(size, count, population) == pytest.approx(expected, rel=1e-7)
 
 
 @given(st.integers(1, 30), st.floats(0.05, 1.0))
@@ -150,7 +152,7 @@ def test_expected_risk_is_the_sum_over_populations(size: int, fraction: float) -
     for larger in range(size, 6000):
         total += weight / larger
         weight *= (1 - fraction) * larger / (larger - size + 1)
-    assert expected_risk(np.array([size]), fraction)[0] == pytest.approx(total, rel=1e-6)
+    assert expect_risk(np.array([size]), fraction)[0] == pytest.approx(total, rel=1e-6)
 
 
 @given(st.integers(1, 200) | st.integers(1, 10**6), st.floats(1e-4, 1.0))
@@ -164,11 +166,11 @@ def test_expected_risk_is_an_integral(size: int, fraction: float) -> None:
         epsrel=1e-10,
         limit=500,
     )
-    assert expected_risk(np.array([size]), fraction)[0] == pytest.approx(expected, rel=1e-8)
+    assert expect_risk(np.array([size]), fraction)[0] == pytest.approx(expected, rel=1e-8)
 
 
 def test_expected_risk_at_its_ends() -> None:
     size = np.array([1, 2, 10, 10_000])
-    assert expected_risk(size, 1.0) == pytest.approx(1 / size)
-    assert expected_risk(np.array([1]), 0.01)[0] == pytest.approx(0.01 / 0.99 * log(100))
-    assert (np.diff(expected_risk(size, 0.01)) < 0).all()
+    assert expect_risk(size, 1.0) == pytest.approx(1 / size)
+    assert expect_risk(np.array([1]), 0.01)[0] == pytest.approx(0.01 / 0.99 * log(100))
+    assert (np.diff(expect_risk(size, 0.01)) < 0).all()

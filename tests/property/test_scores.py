@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn import metrics
 
-from anonlib.measure.scores import Scores, auc, class_scores, number_scores, score
+from anonlib.measure.scores import Scores, find_auc, list_class_scores, number_scores, score
 
 
 @given(st.data(), st.integers(2, 5))
@@ -59,7 +59,7 @@ def test_auc_counts_pairs(counts: list[tuple[int, int]]) -> None:
     ]
     total = sum(weight for weight, _ in pairs)
     expected = sum(weight * won for weight, won in pairs) / total if total else None
-    assert auc(positive, negative) == (None if expected is None else pytest.approx(expected))
+    assert find_auc(positive, negative) == (None if expected is None else pytest.approx(expected))
 
 
 @pytest.mark.parametrize("n", [1, 7, 10, 30, 1000])
@@ -68,6 +68,6 @@ def test_equal_numbers_have_no_variance(n: int) -> None:
 
 
 def test_nothing_scores_nothing() -> None:
-    assert class_scores(np.zeros((2, 2), np.int64)) == Scores()
+    assert list_class_scores(np.zeros((2, 2), np.int64)) == Scores()
     assert number_scores(0, 0.0, 0.0) == Scores()
     assert score(np.zeros(0), np.zeros(0)) == Scores()

@@ -217,7 +217,7 @@ def test_in_a_chain() -> None:
     random = np.random.default_rng(0)
     block, _ = canonical(make_block(random.normal(size=(600, 3)), k=5))
     steps = [registry.build("partitioner", {"type": "kmeans"}), TargetClusters()]
-    found = _chain.blocks(block, steps, 200, 0, random.permutation(600))
+    found = _chain.cut_blocks(block, steps, 200, 0, random.permutation(600))
     assert sorted(np.concatenate(found).tolist()) == list(range(600))
     assert min(map(len, found)) >= 5
     assert len(found) > 40

@@ -11,7 +11,12 @@ from scipy.stats import fisher_exact
 
 from anonlib.partition import Among, Below, CutTree
 from anonlib.partition.target_tree import TargetTree
-from anonlib.partition.target_tree.search import MOST_GROUPS, group_categories, p_value, subsets
+from anonlib.partition.target_tree.search import (
+    MOST_GROUPS,
+    find_p_value,
+    group_categories,
+    list_subsets,
+)
 from anonlib.privacy.k_anonymity import KAnonymity
 from anonlib.privacy.shares import make_reference
 from anonlib.table.block import Block
@@ -313,7 +318,7 @@ def test_columns_of_many_categories_are_cut_by_few_groups() -> None:
 @settings(max_examples=60)
 def test_subsets_part_the_categories_and_none_twice(c: int, t: int, seed: int) -> None:
     sums = np.random.default_rng(seed).integers(0, 3, (c, t)).astype(np.float64)
-    found = subsets(sums, np.maximum(sums.sum(axis=1), 1).astype(np.int64))
+    found = list_subsets(sums, np.maximum(sums.sum(axis=1), 1).astype(np.int64))
     assert found.shape[1] == c
     assert found.any(axis=1).all()
     assert not found.all(axis=1).any()
@@ -325,7 +330,7 @@ def test_subsets_part_the_categories_and_none_twice(c: int, t: int, seed: int) -
 def test_many_categories_of_several_classes_are_ordered_by_their_shares() -> None:
     """Ten categories of one mix of four classes, five of another: parted at once."""
     sums = np.array([[9, 6, 3, 2]] * 10 + [[2, 3, 5, 10]] * 5) * 1.0
-    found = subsets(sums, np.full(15, 20))
+    found = list_subsets(sums, np.full(15, 20))
     assert any(
         row.tolist() in ([True] * 10 + [False] * 5, [False] * 10 + [True] * 5) for row in found
     )
@@ -345,7 +350,7 @@ def test_groups_are_in_the_target_s_order_and_rare_ones_in_the_middle() -> None:
 def test_evidence_is_fisher_s_exact_test(rows: list[tuple[bool, bool]]) -> None:
     left, expected = (np.array(column) for column in zip(*rows, strict=True))
     table = [[np.sum((left == s) & (expected == e)) for e in (True, False)] for s in (True, False)]
-    found = p_value(left, expected)
+    found = find_p_value(left, expected)
     if np.mean(left & expected) <= np.mean(left) * np.mean(expected):
         assert found == 1.0
     else:
@@ -354,11 +359,11 @@ def test_evidence_is_fisher_s_exact_test(rows: list[tuple[bool, bool]]) -> None:
 
 def test_evidence_of_many_rows_is_exact_too() -> None:
     left, expected = np.arange(200_000) % 2 == 0, np.arange(200_000) % 3 == 0
-    assert p_value(left, expected) == pytest.approx(0.5, abs=1e-6)
+    assert find_p_value(left, expected) == pytest.approx(0.5, abs=1e-6)
     expected[:600:2] = True
     table = [[33_534, 66_466], [33_333, 66_667]]
     assert [int((left & expected).sum()), int(expected.sum())] == [33_534, 66_867]
-    assert p_value(left, expected) == pytest.approx(
+    assert find_p_value(left, expected) == pytest.approx(
         fisher_exact(table, alternative="greater").pvalue, rel=1e-6
     )
-    assert p_value(left, left) == 0.0  # too small for a number
+    assert find_p_value(left, left) == 0.0  # too small for a number

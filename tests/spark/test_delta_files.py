@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from anonlib.spark.delta_files import Transaction, list_added_files, save_mode
-from anonlib.spark.jvm import none
+from anonlib.spark.jvm import make_none
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("usual")]
 
@@ -45,7 +45,7 @@ def test_rows_come_back(spark: SparkSession, tmp_path: Path, schema: str, laid_o
     assert found.schema.simpleString() == frame.schema.simpleString()
     assert texts(found) == texts(frame)
     assert not [*(tmp_path / "table" / "_delta_log").glob("*.json")]
-    assert int(transaction.log.update(False, *[none(spark)] * 2).version()) == -1
+    assert int(transaction.log.update(False, *[make_none(spark)] * 2).version()) == -1
 
 
 def test_types_that_have_no_nulls(spark: SparkSession, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from anonlib.evaluation import samples
-from anonlib.evaluation.classes import source_sizes
+from anonlib.evaluation.classes import tally_source_sizes
 from anonlib.evaluation.linking import link_rows
 from anonlib.evaluation.memory_classes import count_source_sizes
 from anonlib.measure import Findings
@@ -272,7 +272,7 @@ def test_persons_count_by_their_smallest_class_as_in_memory(spark: SparkSession)
     expected: dict[int, tuple[list[int], ...]] = {200: ([10, 200], [20, 19], [200, 0])}
     for rows in (visits, some):
         frame = spark.createDataFrame(rows, "a int, b int, p int")
-        found = source_sizes(frame, schema)
+        found = tally_source_sizes(frame, schema)
         here = count_source_sizes(frame.toArrow(), schema)
         numbers = [each.tolist() for each in (found.size, found.n_classes, found.n_persons)]
         assert numbers == [each.tolist() for each in (here.size, here.n_classes, here.n_persons)]

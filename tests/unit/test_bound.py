@@ -14,7 +14,7 @@ from scipy.optimize import linprog
 
 import anonlib
 from anonlib.loss import ReleasedBlock, _bound, list_metrics
-from anonlib.loss._bound import CUT_SHORT, LP, NEAREST, bound_squares, nearest_prices
+from anonlib.loss._bound import CUT_SHORT, LP, NEAREST, bound_squares, price_nearest
 from anonlib.loss._bound_core import lower_prices
 from anonlib.loss.sse import Sse
 from anonlib.loss.sse_bound import SseBound
@@ -123,8 +123,8 @@ def test_nearest_prices(table: Any) -> None:
     far = ((x[:, None] - x) ** 2).sum(axis=2)
     others = [np.delete(far[i], i) for i in range(len(x))]
     expected = [np.sort(row)[: k - 1].sum() / (2 * k) for row in others]
-    assert nearest_prices(x, k) == pytest.approx(expected)
-    assert nearest_prices(x, k).sum() <= optimum(x, k) + 1e-9
+    assert price_nearest(x, k) == pytest.approx(expected)
+    assert price_nearest(x, k).sum() <= optimum(x, k) + 1e-9
 
 
 def test_limits_decide_the_kind(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -136,14 +136,14 @@ def test_limits_decide_the_kind(monkeypatch: pytest.MonkeyPatch) -> None:
             patch.setattr(_bound, limit, 2)
             nearest = bound_squares(x, 3, cells)
         assert nearest.kind == NEAREST
-        assert nearest.value == pytest.approx(nearest_prices(x, 3).sum())
+        assert nearest.value == pytest.approx(price_nearest(x, 3).sum())
         assert nearest.value < value
     for limit, most in (("ROUNDS", 1), ("NODES", 0)):
         with monkeypatch.context() as patch:
             patch.setattr(_bound, limit, most)
             early = bound_squares(x, 3, cells)
         assert early.kind == CUT_SHORT
-        assert nearest_prices(x, 3).sum() * (1 - 1e-6) <= early.value < value
+        assert price_nearest(x, 3).sum() * (1 - 1e-6) <= early.value < value
 
 
 def test_a_solver_that_fails_leaves_a_valid_bound(monkeypatch: pytest.MonkeyPatch) -> None:

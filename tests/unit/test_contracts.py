@@ -28,7 +28,7 @@ from anonlib.partition import (
     TaskPartitioner,
     TreePartitioner,
 )
-from anonlib.partition.chain import blocks, cut_parts, grow
+from anonlib.partition.chain import cut_blocks, cut_parts, grow
 from anonlib.privacy import Bools, CellCounts, PrivacyModel
 from anonlib.recode import Cells, Column, Domain, Recoder
 from anonlib.table.block import Block
@@ -345,7 +345,7 @@ def test_a_release_with_parts_that_lack_rows_stops(deed: Any) -> None:
 
 def test_parts_of_no_rows_are_not_asked_for(deed: Any) -> None:
     step = OddParts(deed=deed(lambda low, high: [low, high]))
-    assert blocks(make_block(np.zeros((0, 1)), k=K), [step], 10, 0, np.zeros(0, np.int64)) == []
+    assert cut_blocks(make_block(np.zeros((0, 1)), k=K), [step], 10, 0, np.zeros(0, np.int64)) == []
 
 
 LEAVES: dict[str, Callable[[Grower, Leaf], Any]] = {

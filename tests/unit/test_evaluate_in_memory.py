@@ -15,7 +15,7 @@ import anonlib
 from anonlib.auditing.arrow_values import RowNumbers
 from anonlib.errors import ConfigError, GateError
 from anonlib.evaluation.memory_classes import count_certainty
-from anonlib.evaluation.memory_samples import draw_sample, first_of_each
+from anonlib.evaluation.memory_samples import draw_sample, take_first_of_each
 from anonlib.in_hand.released_table import Release
 
 GIVEN: dict[str, Any] = {
@@ -155,7 +155,7 @@ def test_certainty_is_counted(rows: list[tuple[int, int]]) -> None:
 @given(st.lists(st.integers(0, 9), min_size=1, max_size=40))
 def test_first_of_each(numbers: list[int]) -> None:
     known, place = np.unique(numbers, return_inverse=True)
-    first = first_of_each(place, len(known))
+    first = take_first_of_each(place, len(known))
     assert [numbers.index(each) for each in known.tolist()] == first.tolist()
 
 

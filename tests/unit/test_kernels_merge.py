@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 
 from anonlib.errors import InfeasibleError
-from anonlib.kernels.merge import by_first_row, join_nearest, merge_failing, require_feasible
+from anonlib.kernels.merge import join_nearest, merge_failing, number_by_first_row, require_feasible
 from tests.support import make_block
 
 LINE = np.array([[0.0], [1.0], [2.0], [10.0], [11.0], [20.0]])
 
 
 def test_by_first_row() -> None:
-    assert by_first_row(np.array([5, 2, 5, 0, 2])).tolist() == [0, 1, 0, 2, 1]
-    assert by_first_row(np.zeros(0, np.int64)).tolist() == []
+    assert number_by_first_row(np.array([5, 2, 5, 0, 2])).tolist() == [0, 1, 0, 2, 1]
+    assert number_by_first_row(np.zeros(0, np.int64)).tolist() == []
 
 
 def test_infeasible_names_models_and_rows_only() -> None:

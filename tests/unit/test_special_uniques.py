@@ -14,7 +14,7 @@ from anonlib.arrays import Ints
 from anonlib.measure import Findings
 from anonlib.measure.alike import count_alike, count_others, list_combinations
 from anonlib.measure.risk import special_uniques
-from anonlib.measure.risk.special_uniques import Special, SpecialUniques, suda_score
+from anonlib.measure.risk.special_uniques import Special, SpecialUniques, score_suda
 from anonlib.table.schema import Column, Role, Schema
 
 Rows = list[tuple[int, ...]]
@@ -108,10 +108,10 @@ def test_special_uniques_are_those_of_the_definition(rows: Rows, max_size: int) 
         )
     told = find(rows, rows, max_size)
     assert value(told, "singled_out") == pytest.approx(np.mean([bool(each) for each in of_rows]))
-    scores = [suda_score(len(each), most, d) for found_of in of_rows for each in found_of]
+    scores = [score_suda(len(each), most, d) for found_of in of_rows for each in found_of]
     assert value(told, "score") == pytest.approx(sum(scores) / len(rows))
     for j, name in enumerate("abcdef"[:d]):
-        own = [suda_score(len(each), most, d) for of in of_rows for each in of if j in each]
+        own = [score_suda(len(each), most, d) for of in of_rows for each in of if j in each]
         if scores:
             assert value(told, "contribution", name) == pytest.approx(sum(own) / sum(scores))
         else:
@@ -129,9 +129,9 @@ def test_contributions_are_those_of_sdcmicro(order: tuple[int, ...]) -> None:
 
 
 def test_scores_are_factorials_up_to_the_largest_size() -> None:
-    assert [suda_score(k, 3, 4) for k in (1, 2, 3)] == [6, 2, 1]
-    assert [suda_score(k, 2, 6) for k in (1, 2)] == [20, 4]
-    assert [suda_score(k, 3, 3) for k in (1, 2, 3)] == [2, 1, 1]
+    assert [score_suda(k, 3, 4) for k in (1, 2, 3)] == [6, 2, 1]
+    assert [score_suda(k, 2, 6) for k in (1, 2)] == [20, 4]
+    assert [score_suda(k, 3, 3) for k in (1, 2, 3)] == [2, 1, 1]
 
 
 def test_a_report_tells_combinations_and_chances() -> None:

@@ -9,7 +9,7 @@ from anonlib.config.model import ReleaseSection, SparkSection
 from anonlib.config.reading import parse
 from anonlib.config.resolve import resolve
 from anonlib.errors import BlockError
-from anonlib.kernels.discriminant import class_moments
+from anonlib.kernels.discriminant import measure_classes
 from anonlib.run.staging import _partial, may_deal, tells_nothing_private
 from anonlib.table.block import ClassMoments
 from anonlib.table.columns import CONTROLLER, COST, HASH, HELD, LINK, TOKEN
@@ -98,7 +98,7 @@ def test_moments_of_batches_are_those_of_the_table() -> None:
     columns = source.select(["c0", "c1", HASH])
     (found,) = _partial(iter(columns.to_batches(max_chunksize=7)), made)
     moments = ClassMoments.from_json(found.column(0)[0].as_py())
-    whole = class_moments(to_block(source, made)[0])
+    whole = measure_classes(to_block(source, made)[0])
     assert moments.to_json() == whole.to_json()
     assert next(_partial(iter([]), made)).num_rows == 0
     with pytest.raises(BlockError) as caught:

@@ -88,7 +88,7 @@ class Store(Far):
 def store(monkeypatch: pytest.MonkeyPatch) -> Store:
     made = Store()
     monkeypatch.setattr(history, "Storage", lambda spark, path: made)
-    monkeypatch.setattr(delta_log, "none", lambda spark: None)
+    monkeypatch.setattr(delta_log, "make_none", lambda spark: None)
     return made
 
 
@@ -469,7 +469,7 @@ def test_a_transaction_after_an_optimization(
     store: Store, log: Log, monkeypatch: pytest.MonkeyPatch, mode: str, same: bool
 ) -> None:
     """Its files are those to remove: what was to be removed is gone already."""
-    monkeypatch.setattr(delta_files, "scala_seq", lambda spark, values: values)
+    monkeypatch.setattr(delta_files, "make_scala_seq", lambda spark, values: values)
     monkeypatch.setattr(delta_files, "time_ns", lambda: 7_000_000 * 10**6 + 999_999)
     updated: list[Any] = []
     there = Sequence([Action("AddFile", "new")])
@@ -496,8 +496,8 @@ def test_what_the_history_says(store: Store, log: Log, monkeypatch: pytest.Monke
     kind = SimpleNamespace(getConstructors=lambda: [constructor])
     monkeypatch.setattr(delta_log, "find_class", lambda spark, name: kind)
     monkeypatch.setattr(delta_log, "find_java_class", lambda spark, name: lambda *how: how)
-    monkeypatch.setattr(delta_log, "scala_seq", lambda spark, values: [*values])
-    monkeypatch.setattr(delta_log, "some", lambda spark, value: ("some", value))
+    monkeypatch.setattr(delta_log, "make_scala_seq", lambda spark, values: [*values])
+    monkeypatch.setattr(delta_log, "make_some", lambda spark, value: ("some", value))
     monkeypatch.setattr(publish, "save_mode", lambda spark, name: name)
     made = target(log, Snapshot(-1), mode="append", partition_by=["a"])
     found = made._operation("text")

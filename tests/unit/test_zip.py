@@ -20,7 +20,7 @@ print(json.dumps({
     "home": anonlib.__file__,
     "plugins": {family: sorted(registry.plugins(family)) for family in registry.FOLDERS},
     "log4j": (files("anonlib.spark") / "log4j2.properties").is_file(),
-    "cached": getattr(_mdav_core.mdav, "_cache", None).__class__.__name__,
+    "cached": getattr(_mdav_core.make_mdav_cells, "_cache", None).__class__.__name__,
 }))
 """
 

@@ -9,7 +9,7 @@ from anonlib.arrays import Ints
 from anonlib.kernels import Kernel, KernelResult
 from anonlib.kernels.full_domain.heuristic import HeuristicSearch
 from anonlib.kernels.full_domain.search import MOST_NODES, HeightLattice, LatticeSearch, NodeSearch
-from anonlib.kernels.merge import by_first_row, require_feasible
+from anonlib.kernels.merge import number_by_first_row, require_feasible
 from anonlib.table.block import Block
 
 
@@ -97,7 +97,7 @@ class FullDomain(Kernel):
         cell_id = np.where(search.lattice.holding(classes), np.arange(len(classes.rows)), -1)
         cell_id = cell_id[classes.id[block.tuples.id]]
         kept = cell_id >= 0
-        cell_id[kept] = by_first_row(cell_id[kept])
+        cell_id[kept] = number_by_first_row(cell_id[kept])
         return KernelResult(cell_id, np.array(heights, np.int64), search.describe())
 
     def _choose(self, lattice: HeightLattice) -> NodeSearch:

@@ -11,8 +11,8 @@ from anonlib.kernels.full_domain.search import (
     HeightLattice,
     Heights,
     NodeSearch,
-    at_height,
     describe_exact,
+    set_height,
 )
 
 #: The most nodes of a sweep, for each node that may be looked at.
@@ -75,7 +75,7 @@ class HeuristicSearch(NodeSearch):
             _, heights = heappop(ends)
             for j, n in enumerate(self.lattice.shape):
                 for height in range(heights[j] + 1, n):
-                    end = self._end(self._end(at_height(heights, j, height), j))
+                    end = self._end(self._end(set_height(heights, j, height), j))
                     if end not in known:
                         known.add(end)
                         heappush(ends, (self._loss(end), end))
@@ -85,7 +85,7 @@ class HeuristicSearch(NodeSearch):
         loss = self._loss(heights)
         while True:
             columns = (j for j, h in enumerate(heights) if h > 0 and j != still)
-            lower = (at_height(heights, j, heights[j] - 1) for j in columns)
+            lower = (set_height(heights, j, heights[j] - 1) for j in columns)
             found = min(((self._loss(each, loss), each) for each in lower), default=(OUT, heights))
             if found[0] >= loss:
                 return heights
@@ -113,7 +113,7 @@ class HeuristicSearch(NodeSearch):
         floor, level, n_met = self.lattice.floor(bottom), {top}, 0
         while level and not self.is_spent:
             columns = range(len(top))
-            lower = {at_height(e, j, e[j] - 1) for e in level for j in columns if e[j] > 0}
+            lower = {set_height(e, j, e[j] - 1) for e in level for j in columns if e[j] > 0}
             level = set()
             for heights in sorted(lower):
                 bound = self._bound(heights)

@@ -178,7 +178,7 @@ class NodeSearch(ABC):
         that saves most."""
         heights, columns = self.best, set(range(len(self.best)))
         while columns := {j for j in columns if heights[j] > 0}:
-            lower = {j: at_height(heights, j, heights[j] - 1) for j in columns}
+            lower = {j: set_height(heights, j, heights[j] - 1) for j in columns}
             j = min(columns, key=lambda j: (self.lattice.floor(lower[j]), j))
             self._look(lower[j])
             if self.best == lower[j]:
@@ -264,7 +264,7 @@ class LatticeSearch(NodeSearch):
         self.lower[tuple(slice(h, None) for h in heights)] = OUT
 
 
-def at_height(heights: Heights, j: int, height: int) -> Heights:
+def set_height(heights: Heights, j: int, height: int) -> Heights:
     """The node with another height of column j."""
     return (*heights[:j], height, *heights[j + 1 :])
 

@@ -8,8 +8,8 @@ from pydantic import Field, model_validator
 
 from anonlib.arrays import Bools, Floats, Ints
 from anonlib.kernels import Kernel
-from anonlib.kernels._trees import Trees, side_by_side
-from anonlib.kernels.merge import by_first_row, points, require_feasible, writable_contiguous
+from anonlib.kernels._trees import Trees, join_trees
+from anonlib.kernels.merge import list_points, make_writable, number_by_first_row, require_feasible
 from anonlib.table.block import Block
 
 if TYPE_CHECKING:  # a core, which needs numba
@@ -88,12 +88,12 @@ class Mondrian(Kernel):
         item_id = block.tuples.id if strict else np.arange(block.n)
         search = _search(block, items, item_id) if self.needs_target else None
         trees = _trees(block) if self.nominal == "hierarchy" else None
-        return by_first_row(_Cutting(block, items, search, trees, strict).cells()[item_id])
+        return number_by_first_row(_Cutting(block, items, search, trees, strict).cells()[item_id])
 
 
 def _trees(block: Block) -> Trees:
     trees = [block.tree(j) for j in range(block.nominal.shape[1])]
-    return side_by_side(trees, [tree.loss for tree in trees])
+    return join_trees(trees, [tree.loss for tree in trees])
 
 
 class Items(NamedTuple):
@@ -117,12 +117,12 @@ class Items(NamedTuple):
 def _tuples(block: Block) -> Items:
     tuples = block.tuples
     m = len(tuples.first)
-    value = np.array(points(block))  # a copy, in any case
+    value = np.array(list_points(block))  # a copy, in any case
     return Items(value, tuples.count.copy(), np.arange(m), tuples.first)
 
 
 def _rows(block: Block) -> Items:
-    value = writable_contiguous(np.concatenate([block.numeric, block.nominal], axis=1))
+    value = make_writable(np.concatenate([block.numeric, block.nominal], axis=1))
     return Items(value, np.ones(block.n, np.int64), np.arange(block.n), np.arange(block.n))
 
 
@@ -240,10 +240,10 @@ class _Cutting:
             parts = parts.of(allowed[parts.node])
             begins[parts.start] = True
             if self.search is not None:
-                from anonlib.kernels.mondrian.gain import part_orders
+                from anonlib.kernels.mondrian.gain import split_orders
 
                 left, right = parts.start[0::2], parts.start[1::2]
-                part_orders(self.search, item, left, right, nodes.stop[allowed])
+                split_orders(self.search, item, left, right, nodes.stop[allowed])
             nodes = nodes.of(open_ & ~allowed).and_(self._measure(parts.start, parts.stop))
         cell_id = np.empty(len(item), np.int64)
         cell_id[item] = np.cumsum(begins) - 1
@@ -262,10 +262,10 @@ class _Cutting:
         if self.search is None:
             nothing = np.zeros(width.shape)
             return MondrianNodes(start, stop, width, nothing, nothing.astype(np.int64))
-        from anonlib.kernels.mondrian.gain import gains
+        from anonlib.kernels.mondrian.gain import find_gains
 
         return MondrianNodes(
-            start, stop, width, *gains(self.search, start, stop, width, block.min_rows)
+            start, stop, width, *find_gains(self.search, start, stop, width, block.min_rows)
         )
 
     def _propose(self, nodes: MondrianNodes) -> NodeParts:

@@ -69,7 +69,7 @@ def propose_cuts(
         a, b = start[node], stop[node]
         rows = weight[a:b].sum()
         while middle[node] < 0:
-            j = widest(width[node])
+            j = find_widest(width[node])
             if j < 0 or (strict and width[node, j] == 0.0):
                 break
             width[node, j] = -1.0
@@ -78,7 +78,7 @@ def propose_cuts(
 
 
 @njit
-def widest(width: Floats) -> int:
+def find_widest(width: Floats) -> int:
     """The dimension of the largest width, the first of several; -1 if all widths are -1."""
     j, most = -1, -1.0
     for other in range(len(width)):
@@ -265,7 +265,7 @@ def propose_along(
         a, b = start[node], stop[node]
         rows, first = weight[a:b].sum(), n
         while n == first:
-            j = widest(width[node])
+            j = find_widest(width[node])
             if j < 0 or width[node, j] == 0.0:
                 break
             width[node, j] = -1.0

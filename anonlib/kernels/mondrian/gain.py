@@ -44,7 +44,7 @@ class GainSearch(NamedTuple):
 
 
 @njit
-def gains(
+def find_gains(
     search: GainSearch, start: Ints, stop: Ints, width: Floats, min_rows: int
 ) -> tuple[Floats, Ints]:
     """The best boundary of each dimension of each node; of several, the lowest.
@@ -188,7 +188,7 @@ def propose_best(
 
 
 @njit
-def part_orders(search: GainSearch, item: Ints, start: Ints, middle: Ints, stop: Ints) -> None:
+def split_orders(search: GainSearch, item: Ints, start: Ints, middle: Ints, stop: Ints) -> None:
     """Splits `search.order` of nodes that were cut, just as `item` was split at `middle`."""
     order = search.order
     is_right = np.zeros(order.shape[1], np.bool_)

@@ -7,7 +7,7 @@ from pydantic import Field
 
 from anonlib.arrays import Bools, Ints
 from anonlib.kernels import Kernel
-from anonlib.kernels.merge import by_first_row, require_feasible
+from anonlib.kernels.merge import number_by_first_row, require_feasible
 from anonlib.table.block import Block
 
 if TYPE_CHECKING:  # cores, which need numba
@@ -96,7 +96,7 @@ class Peel(Kernel):
         self._search(block, table, lattice, state)
         cell_id = state.cell[block.tuples.id]
         kept = cell_id >= 0
-        cell_id[kept] = by_first_row(cell_id[kept])
+        cell_id[kept] = number_by_first_row(cell_id[kept])
         return cell_id
 
     def _peel(self, block: Block) -> tuple["TupleTable", "Lattice", Ints]:
@@ -167,12 +167,12 @@ def _suppress(block: Block, table: "TupleTable", cell: Ints) -> None:
     left = np.flatnonzero(cell < 0)
     if len(left) == 0:
         return
-    from anonlib.kernels.peel.cells import growth, make_tuple_cells
+    from anonlib.kernels.peel.cells import find_growth, make_tuple_cells
 
     stays = np.ones(len(left), np.bool_)
     if block.may_suppress > 0:
         rows = table.weight[left]
-        added = growth(table, make_tuple_cells(table, cell.copy()), left) // rows
+        added = find_growth(table, make_tuple_cells(table, cell.copy()), left) // rows
         n_suppressed = 0
         for i in np.argsort(-added, kind="stable"):
             if n_suppressed + rows[i] <= block.may_suppress:

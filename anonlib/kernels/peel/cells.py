@@ -11,7 +11,7 @@ import numpy as np
 
 from anonlib.arrays import Bools, Codes, Ints
 from anonlib.compiled import njit
-from anonlib.kernels.peel.core import Bits, TupleTable, diverse
+from anonlib.kernels.peel.core import Bits, TupleTable, is_diverse
 
 #: Greater than any loss.
 INFINITE_LOSS = 2**62
@@ -138,7 +138,7 @@ def unlink_tuple(table: TupleTable, state: TupleCells, t: int) -> None:
 
 
 @njit
-def without(table: TupleTable, state: TupleCells, c: int, t: int) -> None:
+def span_without(table: TupleTable, state: TupleCells, c: int, t: int) -> None:
     """Writes `low`, `high` and `bits` of a cell without tuple t; with all tuples if t is -1."""
     state.low[:], state.high[:], state.bits[:] = 2**30, -1, 0
     other = state.first[c]
@@ -153,7 +153,7 @@ def without(table: TupleTable, state: TupleCells, c: int, t: int) -> None:
 
 
 @njit
-def span(table: TupleTable, state: TupleCells) -> int:
+def rate_span(table: TupleTable, state: TupleCells) -> int:
     """The loss of one row of the last cell that `without` was called for.
 
     Leaves are in depth-first order, so all leaves between two leaves are under their lowest common
@@ -173,8 +173,8 @@ def describe_tuples(table: TupleTable, state: TupleCells, c: int) -> None:
     if state.first[c] < 0:
         state.loss[c] = 0
         return
-    without(table, state, c, -1)
-    state.loss[c] = span(table, state)
+    span_without(table, state, c, -1)
+    state.loss[c] = rate_span(table, state)
     for j in range(len(state.low)):
         h = 0
         while table.node[j, h, state.low[j]] != table.node[j, h, state.high[j]]:
@@ -183,7 +183,7 @@ def describe_tuples(table: TupleTable, state: TupleCells, c: int) -> None:
 
 
 @njit
-def nearest_cell(
+def find_nearest_cell(
     table: TupleTable,
     state: TupleCells,
     among: Ints,
@@ -273,16 +273,18 @@ def strike(state: TupleCells) -> None:
 
 
 @njit
-def cheapest(
+def find_cheapest_cell(
     table: TupleTable, state: TupleCells, t: int, most: int, zero: Codes
 ) -> tuple[int, int]:
-    """The cell whose loss grows least by tuple t, and its growth (see `nearest_cell`).
+    """The cell whose loss grows least by tuple t, and its growth (see `find_nearest_cell`).
 
     zero: int32[d], zeros.
     """
     n = state.n[RANKED]
     own, code, w = state.cell[t], table.code[t], table.weight[t]
-    return nearest_cell(table, state, state.ranking[:n], state.level[:n], own, zero, code, w, most)
+    return find_nearest_cell(
+        table, state, state.ranking[:n], state.level[:n], own, zero, code, w, most
+    )
 
 
 @njit
@@ -305,12 +307,12 @@ def move_tuple(table: TupleTable, state: TupleCells, t: int, to: int) -> None:
 def undo(table: TupleTable, state: TupleCells, begin: int) -> None:
     """Undoes the moves from `begin` on."""
     for i in range(state.n[MOVED] - 1, begin - 1, -1):
-        back(table, state, i)
+        undo_move(table, state, i)
     state.n[MOVED] = begin
 
 
 @njit
-def back(table: TupleTable, state: TupleCells, i: int) -> None:
+def undo_move(table: TupleTable, state: TupleCells, i: int) -> None:
     """Undoes move i."""
     t, origin = state.moves[i], state.origin[i]
     c = state.cell[t]
@@ -334,11 +336,11 @@ def move_tuples(table: TupleTable, state: TupleCells, judged: bool) -> int:
         left = state.rows[a] - table.weight[t]
         if left < table.k:
             continue
-        without(table, state, a, t)
-        if not diverse(table, state.bits):
+        span_without(table, state, a, t)
+        if not is_diverse(table, state.bits):
             continue
-        gain = state.rows[a] * state.loss[a] - left * span(table, state)
-        b, _ = cheapest(table, state, t, gain, zero)
+        gain = state.rows[a] * state.loss[a] - left * rate_span(table, state)
+        b, _ = find_cheapest_cell(table, state, t, gain, zero)
         if b >= 0:
             move_tuple(table, state, t, b)
             describe_tuples(table, state, a)
@@ -363,7 +365,7 @@ def dissolve_cells(table: TupleTable, state: TupleCells, judged: bool) -> int:
             continue
         budget = state.rows[a] * state.loss[a]
         while state.first[a] >= 0 and budget > 0:
-            b, growth = cheapest(table, state, state.first[a], budget, zero)
+            b, growth = find_cheapest_cell(table, state, state.first[a], budget, zero)
             if b < 0:
                 break
             move_tuple(table, state, state.first[a], b)
@@ -396,19 +398,19 @@ def undo_failing_steps(table: TupleTable, state: TupleCells, fails: Bools) -> in
             bad[state.step[c]] = True
     for i in range(state.n[MOVED] - 1, -1, -1):
         if bad[state.step[state.cell[state.moves[i]]]]:
-            back(table, state, i)
+            undo_move(table, state, i)
     return int(bad.sum())
 
 
 @njit
-def growth(table: TupleTable, state: TupleCells, tuples: Ints) -> Ints:
+def find_growth(table: TupleTable, state: TupleCells, tuples: Ints) -> Ints:
     """int64[len(tuples)]. The least growth of the loss by each tuple, if it joins a cell. The
     tuples have no cell yet."""
     zero = np.zeros(table.code.shape[1], np.int32)
     result = np.zeros(len(tuples), np.int64)
     rank(state)
     for i in range(len(tuples)):
-        result[i] = cheapest(table, state, tuples[i], INFINITE_LOSS, zero)[1]
+        result[i] = find_cheapest_cell(table, state, tuples[i], INFINITE_LOSS, zero)[1]
     return result
 
 
@@ -423,7 +425,7 @@ def merge_into_nearest(table: TupleTable, state: TupleCells, failing: Ints) -> N
         if waits[a]:
             continue
         w = state.rows[a]
-        b, _ = nearest_cell(
+        b, _ = find_nearest_cell(
             table, state, every, levels, a, state.height[a], state.code[a], w, INFINITE_LOSS
         )
         while state.first[a] >= 0:

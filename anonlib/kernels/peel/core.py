@@ -200,11 +200,11 @@ def classify(table: TupleTable, lattice: Lattice, work: Peeling, node: int) -> N
     for i in range(at[LISTED]):
         work.table[work.place[i]] = 0
     for g in range(n):
-        work.fits[g] = rows[g] >= table.k and diverse(table, bits[g])
+        work.fits[g] = rows[g] >= table.k and is_diverse(table, bits[g])
 
 
 @njit
-def diverse(table: TupleTable, bits: Bits) -> bool:
+def is_diverse(table: TupleTable, bits: Bits) -> bool:
     """Whether a cell with these protected values has enough distinct ones."""
     for i in range(len(table.need)):
         n = 0

@@ -3,7 +3,7 @@
 import numpy as np
 
 from anonlib.arrays import MISSING, Codes, Ints
-from anonlib.kernels._trees import Levels, levels, merging
+from anonlib.kernels._trees import Levels, drop_idle_levels, list_levels
 from anonlib.kernels.peel.core import Bits, Lattice, TupleTable
 from anonlib.table.block import Block
 
@@ -22,7 +22,7 @@ LAST = 4
 
 def make_table(block: Block) -> tuple[TupleTable, list[Levels]]:
     first = block.tuples.first
-    columns = [merging(levels(block.tree(j))) for j in range(block.nominal.shape[1])]
+    columns = [drop_idle_levels(list_levels(block.tree(j))) for j in range(block.nominal.shape[1])]
     height = max((len(each.node) for each in columns), default=1)
     codes = max((each.node.shape[1] for each in columns), default=1)
     node = np.zeros((len(columns), height, codes), np.int32)

@@ -11,9 +11,9 @@ from anonlib.kernels.peel.cells import (
     INFINITE_LOSS,
     MOVED,
     TupleCells,
-    cheapest,
     describe_tuples,
     enter,
+    find_cheapest_cell,
     move_tuple,
     rank,
     shift,
@@ -27,7 +27,7 @@ from anonlib.kernels.peel.core import (
     Peeling,
     TupleTable,
     classify,
-    diverse,
+    is_diverse,
     make_peeling,
 )
 
@@ -374,7 +374,7 @@ def _take(table: TupleTable, state: TupleCells, site: Site, tuples: Ints, loss: 
             rows += table.weight[t]
             for word in range(len(state.bits)):
                 state.bits[word] |= table.bits[t, word]
-    if rows < table.k or not diverse(table, state.bits):
+    if rows < table.k or not is_diverse(table, state.bits):
         return 0
     for t in tuples:
         if site.free[t]:
@@ -403,7 +403,7 @@ def _carry_out(table: TupleTable, state: TupleCells, site: Site, before: int) ->
     state.step[donors] = 0  # no tuple joins them
     for t in pool:
         if site.part[t] < 0 and now < before:
-            c, growth = cheapest(table, state, t, before - now, zero)
+            c, growth = find_cheapest_cell(table, state, t, before - now, zero)
             now = now + growth if c >= 0 else before
             if c >= 0:
                 move_tuple(table, state, t, c)

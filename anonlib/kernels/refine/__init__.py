@@ -16,7 +16,7 @@ from anonlib import registry
 from anonlib.arrays import Codes, Ints
 from anonlib.errors import ConfigError
 from anonlib.kernels import Kernel
-from anonlib.kernels.merge import by_first_row, writable_contiguous
+from anonlib.kernels.merge import make_writable, number_by_first_row
 from anonlib.table.block import Block
 
 #: The most steps between two cells that are judged at once, if models look at more than rows.
@@ -164,7 +164,7 @@ class Refine(Kernel):
         if self.effort > 0:
             search = self._run_upsets if block.counts_rows_only else self._run_rounds
             cell_id = self._run_descent(block, search(block, cell_id))[1]
-        return by_first_row(cell_id)
+        return number_by_first_row(cell_id)
 
     def _run_descent(self, block: Block, cell_id: Ints) -> tuple[float, Ints]:
         """Descends, finds the near cells anew, and goes on while that gains RENEWAL. Returns the
@@ -198,7 +198,7 @@ class Refine(Kernel):
 
     def _run_rounds(self, block: Block, cell_id: Ints) -> Ints:
         """The cells of the least loss that a search has seen whose steps the models judge."""
-        from anonlib.kernels.refine.search import group_loss, take_back_groups, upset
+        from anonlib.kernels.refine.search import group_loss, take_back_groups, upset_groups
 
         work = _work(block, cell_id, self.n_neighbours, self._find_loss(block))
         best, least = cell_id, work.state.loss.sum()
@@ -210,7 +210,7 @@ class Refine(Kernel):
             if n_rounds % REFRESH == 0:
                 work = _work(block, cell_id, self.n_neighbours, self._find_loss(block))
             state, last_change = work.state, work.state.last_change.copy()
-            before = upset(state, work.near, random, order)
+            before = upset_groups(state, work.near, random, order)
             _descend(block, work, self.passes)
             slack = SLACK * (1.0 - done / n_upsets) * state.loss.sum() / (state.rows > 0).sum()
             after = group_loss(state, len(before))
@@ -247,7 +247,7 @@ def make_state(block: Block, cell_id: Ints, loss: str, c: int | None = None) -> 
     from anonlib.kernels.refine.state import fill_refine_state
 
     c = block.n // block.min_rows if c is None else c
-    numeric, nominal = writable_contiguous(block.numeric), writable_contiguous(block.nominal)
+    numeric, nominal = make_writable(block.numeric), make_writable(block.nominal)
     sizes = block.n_categories.astype(np.int64)
     extents = None
     if loss == "ncp":
@@ -259,12 +259,12 @@ def make_state(block: Block, cell_id: Ints, loss: str, c: int | None = None) -> 
 
 def _work(block: Block, cell_id: Ints, n_neighbours: int, loss: str) -> Work:
     from anonlib.kernels.refine.descent import make_batch
-    from anonlib.kernels.refine.near import near_cells
+    from anonlib.kernels.refine.near import find_near_cells
     from anonlib.kernels.refine.step_list import make_steps
 
     state = make_state(block, cell_id, loss)
     c = len(state.rows)
-    near = near_cells(state, min(n_neighbours, c))
+    near = find_near_cells(state, min(n_neighbours, c))
     judged = not block.counts_rows_only
     batch = make_batch(block.n, c, OPTIONS) if judged else None
     return Work(

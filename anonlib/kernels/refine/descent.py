@@ -10,14 +10,14 @@ import numpy as np
 
 from anonlib.arrays import Bools, Codes, Ints
 from anonlib.compiled import njit, njit_in_place
-from anonlib.kernels.refine.extents import are_copies, part_penalty
+from anonlib.kernels.refine.extents import are_copies, penalize_part
 from anonlib.kernels.refine.row_lists import FREE, RefineState
 from anonlib.kernels.refine.state import (
     change,
+    find_next_steps,
+    find_row_distance,
     move_copies,
     move_row,
-    next_steps,
-    row_distance,
 )
 from anonlib.kernels.refine.step_list import LEAST, Steps
 
@@ -47,7 +47,7 @@ def exchange(state: RefineState, near: Ints, last_search: Codes, k: int, steps: 
     for a in range(len(state.rows)):
         slot = 0 if state.rows[a] > 0 else -1
         while slot >= 0:
-            slot = next_steps(state, near, last_search, a, slot, k, steps)
+            slot = find_next_steps(state, near, last_search, a, slot, k, steps)
             if slot >= 0:
                 _take_best(state, a, near[a, slot], steps)
     return bool(state.clock[0] > before)
@@ -71,8 +71,8 @@ def _split_large(state: RefineState, near: Ints, last_search: Codes, k: int) -> 
             new = free_cell(state, cell)
             if new < 0:
                 break
-            mark_nearest(state, farthest_row(state, cell), k)
-            if not gains_by_split(state, cell):
+            mark_nearest(state, find_farthest_row(state, cell), k)
+            if not pays_to_split(state, cell):
                 break
             split_cell(state, cell, new)
             settle(state, near, last_search, cell, new)
@@ -97,7 +97,7 @@ def free_cell(state: RefineState, cell: int) -> int:
 
 
 @njit_in_place
-def farthest_row(state: RefineState, cell: int) -> int:
+def find_farthest_row(state: RefineState, cell: int) -> int:
     """The row of a cell that is farthest from the centroid."""
     far = row = state.first[cell]
     while row >= 0:
@@ -114,7 +114,7 @@ def mark_nearest(state: RefineState, center: int, k: int) -> None:
     first = state.first[state.cell[center]]
     row = first
     while row >= 0:
-        state.lean[row] = row_distance(state, center, row)
+        state.lean[row] = find_row_distance(state, center, row)
         row = state.after[row]
     state.lean[center] = -1.0
     for _ in range(k - 1):
@@ -128,7 +128,7 @@ def mark_nearest(state: RefineState, center: int, k: int) -> None:
 
 
 @njit_in_place
-def gains_by_split(state: RefineState, cell: int) -> bool:
+def pays_to_split(state: RefineState, cell: int) -> bool:
     """Whether the loss falls if the marked rows (see `mark_nearest`) leave. Squares always do, or
     stay as they are."""
     if not state.by_penalty:
@@ -137,8 +137,8 @@ def gains_by_split(state: RefineState, cell: int) -> bool:
     while row >= 0:
         out += state.lean[row] < 0.0
         row = state.after[row]
-    loss = out * part_penalty(x, state.after, state.lean, state.first[cell], True)
-    loss += (n - out) * part_penalty(x, state.after, state.lean, state.first[cell], False)
+    loss = out * penalize_part(x, state.after, state.lean, state.first[cell], True)
+    loss += (n - out) * penalize_part(x, state.after, state.lean, state.first[cell], False)
     return bool(loss < (1.0 - LEAST) * state.loss[cell])
 
 
@@ -227,17 +227,17 @@ def propose_steps(
         new = free_cell(state, a)
         if new >= 0 and batch.size[N_ROWS] + state.rows[a] <= len(batch.row):
             batch.last_split[a] = state.clock[0]
-            mark_nearest(state, farthest_row(state, a), k)
-            if not gains_by_split(state, a):
+            mark_nearest(state, find_farthest_row(state, a), k)
+            if not pays_to_split(state, a):
                 continue
             _add(state, batch, a, new)
             state.group[a], state.group[new] = ~state.group[a], ~state.group[new]
     for a in range(len(state.rows)):
         if state.group[a] < 0:
             continue
-        slot = 0 if state.rows[a] > 0 else -1  # a literal would compile `next_steps` again
+        slot = 0 if state.rows[a] > 0 else -1  # a literal would compile `find_next_steps` again
         if slot == 0:
-            slot = next_steps(state, near, last_search, a, slot, k, steps)
+            slot = find_next_steps(state, near, last_search, a, slot, k, steps)
         if slot < 0:
             continue
         b = near[a, slot]

@@ -9,10 +9,10 @@ from anonlib.kernels.refine.extents import (
     Extents,
     clear_codes,
     count_codes,
-    exchange_penalty,
     fill_growth,
-    growth_by_row,
+    find_row_growth,
     make_growth_table,
+    penalize_exchange,
 )
 from anonlib.kernels.refine.row_lists import RefineState
 from anonlib.kernels.refine.step_list import LEAST, Steps, clear_steps, offer_step
@@ -50,7 +50,7 @@ def _offer_transfers(
     before = state.loss[a] + state.loss[b]
     row = state.first[a]
     while row >= 0:
-        growth = state.lean[row] = growth_by_row(x, row, b, side, float("inf"))
+        growth = state.lean[row] = find_row_growth(x, row, b, side, float("inf"))
         moves = min(x.share[row], n - k)
         less = state.own[row] if moves == x.share[row] else 0.0
         loss = (n - moves) * (x.total[a] - less) + (m + moves) * (x.total[b] + growth)
@@ -86,8 +86,8 @@ def _offer_swaps(x: Extents, state: RefineState, a: int, b: int, k: int, steps: 
                 n_first, n_second = n - n_out + n_in, m - n_in + n_out
                 least = before - steps.gain[-1]
                 if n_in > 0 and n_first >= k and n_first * low + n_second * high < least:
-                    loss = n_first * exchange_penalty(x, a, 0, row, all_out, other)
-                    loss += n_second * exchange_penalty(x, b, 1, other, all_in, row)
+                    loss = n_first * penalize_exchange(x, a, 0, row, all_out, other)
+                    loss += n_second * penalize_exchange(x, b, 1, other, all_in, row)
                     if loss < least:
                         place = offer_step(steps, before - loss)
                         steps.leaves[place], steps.comes[place] = row, other
@@ -134,12 +134,12 @@ def _arrival_loss(x: Extents, state: RefineState, row: int, cell: int, most: flo
     stays = moves * x.total[cell]
     if stays >= most:
         return float(stays)
-    growth = growth_by_row(x, row, cell, -1, (most - stays) / (n + moves))
+    growth = find_row_growth(x, row, cell, -1, (most - stays) / (n + moves))
     return float(stays + (n + moves) * growth)
 
 
 @njit
-def near_by_gain(x: Extents | None, state: RefineState, room: int) -> Ints:
+def find_near_by_gain(x: Extents | None, state: RefineState, room: int) -> Ints:
     """int64[c, room]. Cells near each cell: those that gain most if the copies of one of its rows
     go there, best first; -1 if there are no more. Of cells with the same single tuple, there is
     one. Cost O(t c d) for t distinct tuples in the cells."""

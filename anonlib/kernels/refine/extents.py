@@ -21,7 +21,7 @@ import numpy as np
 from anonlib.arrays import Floats, Ints
 from anonlib.compiled import njit, njit_in_place
 from anonlib.hierarchy.tree import Tree
-from anonlib.kernels._trees import side_by_side
+from anonlib.kernels._trees import join_trees
 
 #: What the penalty of a column is of: numbers, nodes of a hierarchy, or distinct codes.
 NUMBERS, NODES, CODES = range(3)
@@ -98,7 +98,7 @@ def make_extents(
         column.append((CODES, place) if tree is None else (NODES, first))
         place += size if tree is None else 0
         first += 0 if tree is None else len(tree.parent)
-    whole = side_by_side(nodes, [tree.loss for tree in nodes])
+    whole = join_trees(nodes, [tree.loss for tree in nodes])
     spans = np.concatenate([widths, n_categories - 1])
     varies = np.flatnonzero(spans > 0)
     d, n = len(varies), len(value)
@@ -174,14 +174,14 @@ def _describe_range(x: Extents, own: Floats, first: int, cell: int, j: int) -> N
         row = x.onward[row]
     edge = x.edge[cell, j]
     edge[LOW], edge[NEXT_LOW], edge[HIGH], edge[NEXT_HIGH] = low, next_low, high, next_high
-    x.penalty[cell, j] = penalty = range_penalty(x, j, low, high) if first >= 0 else 0.0
+    x.penalty[cell, j] = penalty = penalize_range(x, j, low, high) if first >= 0 else 0.0
     if next_low == np.inf or (next_low == low and next_high == high):
         return
     row = first
     while row >= 0:
         v = x.value[row, j]
         if v in (low, high):
-            less = range_penalty(
+            less = penalize_range(
                 x, j, next_low if v == low else low, next_high if v == high else high
             )
             own[row] += penalty - less
@@ -189,7 +189,7 @@ def _describe_range(x: Extents, own: Floats, first: int, cell: int, j: int) -> N
 
 
 @njit_in_place
-def range_penalty(x: Extents, j: int, low: float, high: float) -> float:
+def penalize_range(x: Extents, j: int, low: float, high: float) -> float:
     """The penalty of a column of numbers or nodes whose values are from `low` to `high`."""
     if x.column[j, 0] == NUMBERS:
         return float((high - low) * x.rate[j])
@@ -249,7 +249,7 @@ def clear_codes(x: Extents, after: Ints, first: int, side: int) -> None:
 
 
 @njit_in_place
-def growth_by_row(x: Extents, row: int, cell: int, side: int, most: float) -> float:
+def find_row_growth(x: Extents, row: int, cell: int, side: int, most: float) -> float:
     """What the penalty of a cell grows by if a row comes; or any number above `most`, if it is more
     than that.
 
@@ -267,14 +267,14 @@ def growth_by_row(x: Extents, row: int, cell: int, side: int, most: float) -> fl
         else:
             low, high = x.edge[cell, j, LOW], x.edge[cell, j, HIGH]
             if v < low or v > high:
-                growth += range_penalty(x, j, min(low, v), max(high, v)) - x.penalty[cell, j]
+                growth += penalize_range(x, j, min(low, v), max(high, v)) - x.penalty[cell, j]
         if growth > most:
             break
     return growth
 
 
 @njit_in_place
-def exchange_penalty(
+def penalize_exchange(
     x: Extents, cell: int, side: int, out: int, all_out: bool, comes: int
 ) -> float:
     """The penalty of a cell after a row of it has left, and another row has come.
@@ -308,7 +308,7 @@ def exchange_penalty(
         if low == edge[LOW] and high == edge[HIGH]:
             total += x.penalty[cell, j]
         else:
-            total += range_penalty(x, j, low, high)
+            total += penalize_range(x, j, low, high)
     return total
 
 
@@ -321,7 +321,7 @@ def are_copies(x: Extents | None, row: int, other: int) -> bool:
 
 
 @njit_in_place
-def pair_penalty(x: Extents | None, row: int, other: int) -> float:
+def penalize_pair(x: Extents | None, row: int, other: int) -> float:
     """The penalty of a cell of two rows."""
     if x is None:
         return 0.0
@@ -331,12 +331,14 @@ def pair_penalty(x: Extents | None, row: int, other: int) -> float:
         if x.column[j, 0] == CODES:
             total += x.rate[j] * (v != w)
         else:
-            total += range_penalty(x, j, min(v, w), max(v, w))
+            total += penalize_range(x, j, min(v, w), max(v, w))
     return total
 
 
 @njit_in_place
-def part_penalty(x: Extents | None, after: Ints, mark: Floats, first: int, negative: bool) -> float:
+def penalize_part(
+    x: Extents | None, after: Ints, mark: Floats, first: int, negative: bool
+) -> float:
     """The penalty of the rows of a cell, from `first` on, whose mark is negative, or is not."""
     if x is None:
         return 0.0
@@ -357,7 +359,7 @@ def part_penalty(x: Extents | None, after: Ints, mark: Floats, first: int, negat
             total += max(n_distinct - 1, 0) * x.rate[j]
             _clear_codes(x, after, first, j, 0)
         elif low <= high:
-            total += range_penalty(x, j, low, high)
+            total += penalize_range(x, j, low, high)
     return total
 
 
@@ -415,7 +417,7 @@ def _grow_to_node(x: Extents, table: GrowthTable, j: int, code: float, growth: F
     low, high = table.low[j], table.high[j]
     for i in range(len(growth)):
         if code < low[i] or code > high[i]:
-            penalty = range_penalty(x, j, min(low[i], code), max(high[i], code))
+            penalty = penalize_range(x, j, min(low[i], code), max(high[i], code))
             growth[i] += penalty - x.penalty[table.cells[i], j]
 
 

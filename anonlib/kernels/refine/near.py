@@ -6,14 +6,14 @@ from anonlib.arrays import Codes, Floats, Ints
 from anonlib.compiled import njit, njit_in_place, sort
 from anonlib.kernels._kd_tree import fill_leaves, make_leaves
 from anonlib.kernels._search import find_nearest, make_nearest
-from anonlib.kernels.refine.extent_steps import find_extent_places, near_by_gain
+from anonlib.kernels.refine.extent_steps import find_extent_places, find_near_by_gain
 from anonlib.kernels.refine.row_lists import RefineState
 from anonlib.kernels.refine.state import (
+    add_nominal,
     change_now,
     clear,
     count_categories,
     describe_cell,
-    from_nominal,
     gather,
     move_row,
 )
@@ -21,7 +21,7 @@ from anonlib.kernels.refine.step_list import LEAST
 
 
 @njit
-def near_cells(state: RefineState, room: int) -> Ints:
+def find_near_cells(state: RefineState, room: int) -> Ints:
     """int64[c, room]. Cells near each cell: another one that is equal, then others, nearest first,
     one for all those that are equal; -1 if there are no more. Cost O(c room d log c), about.
 
@@ -32,10 +32,10 @@ def near_cells(state: RefineState, room: int) -> Ints:
 
     The distance is between two points: the means of the numeric columns, and the most frequent
     category of each nominal column. By the normalized certainty penalty, near cells are others
-    (`near_by_gain`).
+    (`find_near_by_gain`).
     """
     if state.by_penalty:
-        return near_by_gain(state.extents, state, room)
+        return find_near_by_gain(state.extents, state, room)
     near = np.full((len(state.rows), room), -1)
     cells = np.flatnonzero(state.rows)
     points = _centroids(state, cells)
@@ -118,7 +118,7 @@ def _modes(state: RefineState, cell: int, mode: Floats) -> None:
 def renew_near(state: RefineState, near: Ints, last_search: Codes) -> None:
     """Finds the near cells anew. Pairs of cells that were near before keep the clock of their last
     search."""
-    found = near_cells(state, near.shape[1])
+    found = find_near_cells(state, near.shape[1])
     searched = np.zeros_like(last_search)
     for a in range(len(near)):
         for t in range(near.shape[1]):
@@ -146,7 +146,7 @@ def dissolve_near(state: RefineState, near: Ints) -> bool:
         if state.by_penalty:
             found |= away < np.inf and _dissolve_gaining(state, near, a)
         elif loses_less(state, state.rows[a], state.loss[a], away):
-            empty_cell(state, near, a)
+            scatter_cell(state, near, a)
             found = True
         else:
             describe_cell(state, a)
@@ -186,7 +186,7 @@ def find_places(state: RefineState, near: Ints, a: int) -> float:
             count_categories(state, b)
         row = first
         while row >= 0:
-            distance = from_nominal(state, row, b) if q > 0 else 0.0
+            distance = add_nominal(state, row, b) if q > 0 else 0.0
             for j in range(numeric.shape[1]):
                 gap = numeric[row, j] - mean[b, j]
                 distance += gap * gap
@@ -204,7 +204,7 @@ def find_places(state: RefineState, near: Ints, a: int) -> float:
 
 
 @njit_in_place
-def empty_cell(state: RefineState, near: Ints, a: int) -> None:
+def scatter_cell(state: RefineState, near: Ints, a: int) -> None:
     """Moves each row of a cell to the place that `find_places` found."""
     state.clock[0] += 1
     now = state.clock[0]
@@ -236,7 +236,7 @@ def _dissolve_gaining(state: RefineState, near: Ints, a: int) -> bool:
         size += state.rows[cell]
     clock, last_change = state.clock[0], state.last_change[cells]
     changed = state.last_change[a]
-    empty_cell(state, near, a)
+    scatter_cell(state, near, a)
     if loses_less(state, size, before, state.loss[cells].sum()):
         return True
     for place in range(n):

@@ -22,7 +22,7 @@ FEW = 4
 
 
 @njit
-def upset(state: RefineState, near: Ints, random: Any, order: Ints) -> Floats:
+def upset_groups(state: RefineState, near: Ints, random: Any, order: Ints) -> Floats:
     """Makes groups, each of a cell and the near cells without a group, and upsets the first cell:
     merges it with another one of its group.
 

@@ -16,7 +16,7 @@ import numpy as np
 from anonlib.arrays import Codes, Floats, Ints
 from anonlib.compiled import njit, njit_in_place
 from anonlib.kernels.refine.extent_steps import find_extent_steps
-from anonlib.kernels.refine.extents import Extents, are_copies, describe_extents, pair_penalty
+from anonlib.kernels.refine.extents import Extents, are_copies, describe_extents, penalize_pair
 from anonlib.kernels.refine.row_lists import FREE, RefineState
 from anonlib.kernels.refine.step_list import LEAST, Steps, clear_steps, offer_step
 
@@ -164,12 +164,12 @@ def _describe_nominal(state: RefineState, cell: int) -> None:
     squares = 0
     row = state.first[cell]
     while row >= 0:
-        squares += in_common(state, row)
+        squares += count_common(state, row)
         row = state.after[row]
     state.spread[cell] = 0.5 * (q + squares / max(n * n, 1))
     row = state.first[cell]
     while row >= 0:
-        state.own[row] += from_nominal(state, row, cell)
+        state.own[row] += add_nominal(state, row, cell)
         row = state.after[row]
     clear(state, cell)
 
@@ -195,7 +195,7 @@ def clear(state: RefineState, cell: int) -> None:
 
 
 @njit_in_place
-def in_common(state: RefineState, row: int) -> int:
+def count_common(state: RefineState, row: int) -> int:
     """The sum of the tally of a row's categories over the nominal columns."""
     result = 0
     for h in range(state.nominal.shape[1]):
@@ -204,14 +204,14 @@ def in_common(state: RefineState, row: int) -> int:
 
 
 @njit_in_place
-def from_nominal(state: RefineState, row: int, cell: int) -> float:
+def add_nominal(state: RefineState, row: int, cell: int) -> float:
     """What the nominal columns add to the squared distance of a row from the centroid of `cell`,
     which must be counted in `tally`."""
-    return float(max(state.spread[cell] - in_common(state, row) / state.rows[cell], 0.0))
+    return float(max(state.spread[cell] - count_common(state, row) / state.rows[cell], 0.0))
 
 
 @njit_in_place
-def next_steps(
+def find_next_steps(
     state: RefineState, near: Ints, last_search: Codes, a: int, slot: int, k: int, steps: Steps
 ) -> int:
     """The first slot, from `slot` on, whose cell has steps with cell `a`; -1 if there is none.
@@ -359,7 +359,7 @@ def _lean_nominal(state: RefineState, a: int, b: int, both: float) -> tuple[floa
     most, total = -np.inf, 0.0
     row = state.first[a]
     while row >= 0:
-        state.lean[row] -= from_nominal(state, row, b)
+        state.lean[row] -= add_nominal(state, row, b)
         total += state.lean[row]
         most = max(most, (1.0 - both) * state.lean[row] + both * state.own[row])
         row = state.after[row]
@@ -414,7 +414,7 @@ def _swaps(
         rest -= both * between
         while other >= 0:
             if along * lean[other] + twice * own[other] + rest > least:
-                gain = lean[other] + lean[row] + both * apart(numeric, nominal, row, other)
+                gain = lean[other] + lean[row] + both * separate_rows(numeric, nominal, row, other)
                 if gain > least:
                     place = offer_step(steps, gain)
                     steps.leaves[place], steps.comes[place] = other, row
@@ -424,7 +424,7 @@ def _swaps(
 
 
 @njit_in_place
-def apart(numeric: Floats, nominal: Codes, row: int, other: int) -> float:
+def separate_rows(numeric: Floats, nominal: Codes, row: int, other: int) -> float:
     """The squared distance between two rows."""
     result = 0.0
     for j in range(numeric.shape[1]):
@@ -436,11 +436,11 @@ def apart(numeric: Floats, nominal: Codes, row: int, other: int) -> float:
 
 
 @njit_in_place
-def row_distance(state: RefineState, row: int, other: int) -> float:
+def find_row_distance(state: RefineState, row: int, other: int) -> float:
     """The squared distance between two rows, or the penalty of a cell of both."""
     if state.by_penalty:
-        return pair_penalty(state.extents, row, other)
-    return apart(state.numeric, state.nominal, row, other)
+        return penalize_pair(state.extents, row, other)
+    return separate_rows(state.numeric, state.nominal, row, other)
 
 
 @njit_in_place

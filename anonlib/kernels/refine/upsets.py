@@ -11,9 +11,9 @@ import numpy as np
 from anonlib.arrays import Bools, Codes, Floats, Ints
 from anonlib.compiled import njit, njit_in_place
 from anonlib.kernels.refine.descent import (
-    farthest_row,
-    gains_by_split,
+    find_farthest_row,
     mark_nearest,
+    pays_to_split,
     settle,
 )
 from anonlib.kernels.refine.extents import are_copies
@@ -24,9 +24,9 @@ from anonlib.kernels.refine.state import (
     change,
     change_now,
     describe_cell,
+    find_next_steps,
+    find_row_distance,
     move_row,
-    next_steps,
-    row_distance,
 )
 from anonlib.kernels.refine.step_list import Steps, make_steps
 
@@ -229,7 +229,7 @@ def _find_nearest(
         while row >= 0:
             away = -1.0
             if row != center:
-                away = row_distance(state, center, row) * (1.0 + draw(random))
+                away = find_row_distance(state, center, row) * (1.0 + draw(random))
             if away < distance[k - 1]:
                 i = k - 1
                 while i > 0 and distance[i - 1] > away:
@@ -252,13 +252,13 @@ def _descend(
         size[N_WAITING] -= 1
         upset.waits[a] = False
         if state.rows[a] >= 2 * k and size[N_FREE] > 0:
-            mark_nearest(state, farthest_row(state, a), k)
-            if gains_by_split(state, a):
+            mark_nearest(state, find_farthest_row(state, a), k)
+            if pays_to_split(state, a):
                 _split(state, near, last_search, upset, a)
                 continue
         slot = 0 if state.rows[a] > 0 else -1
         while slot >= 0 and size[N_MOVES] + 2 <= len(upset.row):
-            slot = next_steps(state, near, last_search, a, slot, k, steps)
+            slot = find_next_steps(state, near, last_search, a, slot, k, steps)
             if slot >= 0:
                 b = near[a, slot]
                 if size[N_MOVES] + steps.n_out[0] + steps.n_in[0] > len(upset.row):

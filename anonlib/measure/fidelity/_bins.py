@@ -43,7 +43,7 @@ def _may_show(counts: Floats, least: int) -> Bools:
     return np.asarray(((counts < NOTHING) | (counts > least - NOTHING)).all(axis=0))
 
 
-def line_bins(
+def make_line_bins(
     axis: Axis, source: Distribution, released: Distribution, least: int
 ) -> tuple[list[str], Floats]:
     """Bins of a continuous column.
@@ -79,7 +79,7 @@ def merge_bins(axis: Axis, numbers: Floats, counts: Floats, least: int) -> tuple
         least: The least number of rows that may be shown.
 
     Returns:
-        As `line_bins`.
+        As `make_line_bins`.
     """
     if not len(numbers):
         return [], np.zeros((2, 0))
@@ -157,7 +157,7 @@ def _text(type: pa.DataType, number: float, digits: int) -> str:
     return f"{number:.{digits}g}"
 
 
-def category_bins(
+def make_category_bins(
     axis: Axis, counts: Floats, names: Floats, least: int
 ) -> tuple[list[str], Floats]:
     """Bins of a column with categories.

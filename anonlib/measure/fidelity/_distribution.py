@@ -121,7 +121,7 @@ class Distribution:
         return found
 
 
-def wasserstein(p: Distribution, q: Distribution) -> float:
+def measure_wasserstein(p: Distribution, q: Distribution) -> float:
     """The Wasserstein-1 distance of two distributions, both scaled to a mass of 1.
 
     It is the area between the distribution functions, which are linear between points and edges.

@@ -242,6 +242,6 @@ def _compare(case: "Case", asking: ColumnMeasure) -> TableStates:
     return states
 
 
-def stable(value: float) -> float:
+def round_stably(value: float) -> float:
     """Rounds a figure to the digits that do not depend on the order of rows in float sums."""
     return float(f"{round(value, 9):.9g}") + 0.0

@@ -11,7 +11,13 @@ from anonlib.arrays import Floats, Ints
 from anonlib.measure import Figure, Findings, Series, Subjects
 from anonlib.measure.fidelity._axes import Axes, Axis
 from anonlib.measure.fidelity._reading import CategoryShares
-from anonlib.measure.fidelity._tally import ColumnMeasure, Counter, ReadRows, TableStates, stable
+from anonlib.measure.fidelity._tally import (
+    ColumnMeasure,
+    Counter,
+    ReadRows,
+    TableStates,
+    round_stably,
+)
 from anonlib.measure.states import States
 
 #: If a column has more categories, neighbours are counted together, in this many groups.
@@ -79,14 +85,14 @@ class Associations(ColumnMeasure):
             differences.append(abs(released - source))
             if n >= view.least:
                 name = f"{_first(a, b, view)} × {_second(a, b, view)}"
-                ours, theirs, far = map(stable, (source, released, differences[-1]))
+                ours, theirs, far = map(round_stably, (source, released, differences[-1]))
                 rows.append((name, _kind(a, b), ours, theirs, far))
         if not differences:
             note = "; ".join(filter(None, ["no two columns of the source vary", view.note]))
             return Findings(tuple(Figure(name, None, note=note) for name in self.names))
         figures = (
-            Figure("mean", stable(float(np.mean(differences))), note=view.note),
-            Figure("largest", stable(max(differences)), note=view.note),
+            Figure("mean", round_stably(float(np.mean(differences))), note=view.note),
+            Figure("largest", round_stably(max(differences)), note=view.note),
         )
         heads = ("columns", "measure", "source", "release", "difference")
         return Findings(figures, (Series("associations", "", heads, tuple(rows)),))

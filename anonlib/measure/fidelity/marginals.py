@@ -8,8 +8,8 @@ import numpy as np
 from anonlib.arrays import GRID, Floats
 from anonlib.measure import Figure, Findings, Series, Subjects
 from anonlib.measure.fidelity._axes import Axes, Axis
-from anonlib.measure.fidelity._bins import NOTHING, category_bins, line_bins
-from anonlib.measure.fidelity._distribution import wasserstein
+from anonlib.measure.fidelity._bins import NOTHING, make_category_bins, make_line_bins
+from anonlib.measure.fidelity._distribution import measure_wasserstein
 from anonlib.measure.fidelity._tally import (
     ColumnMeasure,
     Counter,
@@ -17,9 +17,9 @@ from anonlib.measure.fidelity._tally import (
     Mass,
     Sums,
     TableStates,
-    stable,
+    round_stably,
 )
-from anonlib.measure.fidelity.moments import explain_undefined, moments_of
+from anonlib.measure.fidelity.moments import explain_undefined, read_moments
 
 
 class Marginals(ColumnMeasure):
@@ -82,25 +82,25 @@ def _figures(axis: Axis, table_states: TableStates) -> list[Figure]:
     if not axis.is_numeric:
         p, q = (Mass(axis).split(state)[0] for state in marginals)
         distance = np.abs(p / p.sum() - q / q.sum()).sum() / 2
-        return [Figure("total_variation", stable(float(distance)), axis.name)]
+        return [Figure("total_variation", round_stably(float(distance)), axis.name)]
     ours, theirs = (
-        moments_of(states[f"sums {axis.id}"])
+        read_moments(states[f"sums {axis.id}"])
         for states in (table_states.source, table_states.released)
     )
     totals = table_states.view.n_source, table_states.view.n_released
     shares = [
-        missing_share(total - moment.n, total, table_states.view.least)
+        find_missing_share(total - moment.n, total, table_states.view.least)
         for total, moment in zip(totals, (ours, theirs), strict=True)
     ]
-    missing = Figure("missing", stable(abs(shares[0] - shares[1])), axis.name)
+    missing = Figure("missing", round_stably(abs(shares[0] - shares[1])), axis.name)
     if note := explain_undefined(axis, ours, theirs):
         return [Figure("wasserstein", None, axis.name, note), missing]
     part = LineDistribution(axis) if axis.is_line else Mass(axis)
-    far = wasserstein(*map(part.distribution, marginals)) / float(np.sqrt(ours.variance))
-    return [Figure("wasserstein", stable(far), axis.name), missing]
+    far = measure_wasserstein(*map(part.distribution, marginals)) / float(np.sqrt(ours.variance))
+    return [Figure("wasserstein", round_stably(far), axis.name), missing]
 
 
-def missing_share(n: float, total: int, least: int) -> float:
+def find_missing_share(n: float, total: int, least: int) -> float:
     """The share of missing values. If there are any, they count as `least` or more."""
     return (n if n < NOTHING else max(n, min(least, total))) / total
 
@@ -111,10 +111,10 @@ def _distribution(axis: Axis, table_states: TableStates) -> tuple[tuple[str, flo
     ]
     if axis.is_line:
         source, released = map(LineDistribution(axis).distribution, marginals)
-        labels, counts = line_bins(axis, source, released, table_states.view.least)
+        labels, counts = make_line_bins(axis, source, released, table_states.view.least)
     else:
         (ours, _), (theirs, names) = map(Mass(axis).split, marginals)
-        labels, counts = category_bins(
+        labels, counts = make_category_bins(
             axis, np.stack([ours, theirs]), names, table_states.view.least
         )
     return _rows(labels, counts)
@@ -127,6 +127,6 @@ def _rows(labels: list[str], counts: Floats) -> tuple[tuple[str, float, float], 
     whole = np.maximum(counts.sum(axis=1, keepdims=True), GRID)
     shares = (counts / whole).T.tolist() if labels else []
     return tuple(
-        (label, stable(ours), stable(theirs))
+        (label, round_stably(ours), round_stably(theirs))
         for label, (ours, theirs) in zip(labels, shares, strict=True)
     )

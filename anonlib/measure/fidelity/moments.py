@@ -9,7 +9,7 @@ import pyarrow as pa
 from anonlib.arrays import Floats
 from anonlib.measure import Cell, Figure, Findings, Series, Subjects
 from anonlib.measure.fidelity._axes import Axes, Axis
-from anonlib.measure.fidelity._tally import ColumnMeasure, Counter, Sums, TableStates, stable
+from anonlib.measure.fidelity._tally import ColumnMeasure, Counter, Sums, TableStates, round_stably
 from anonlib.table.encoding import count_units_per_day, tell_time
 
 
@@ -48,7 +48,7 @@ class Moments(ColumnMeasure):
             if not axis.is_numeric:
                 continue
             ours, theirs = (
-                moments_of(states[f"sums {axis.id}"])
+                read_moments(states[f"sums {axis.id}"])
                 for states in (table_states.source, table_states.released)
             )
             if note := explain_undefined(axis, ours, theirs):
@@ -56,8 +56,8 @@ class Moments(ColumnMeasure):
                 continue
             mean = abs(theirs.mean - ours.mean) / np.sqrt(ours.variance)
             variance = abs(theirs.variance / ours.variance - 1)
-            figures.append(Figure("mean", stable(mean), axis.name))
-            figures.append(Figure("variance", stable(variance), axis.name))
+            figures.append(Figure("mean", round_stably(mean), axis.name))
+            figures.append(Figure("variance", round_stably(variance), axis.name))
             if may_show(ours.n, theirs.n, table_states.view.least):
                 rows.append((axis.name, *_in_units(axis, ours), *_in_units(axis, theirs)))
         return Findings(tuple(figures), (Series("moments", "", _HEADS, tuple(rows)),))
@@ -94,7 +94,7 @@ class Moment(NamedTuple):
     variance: float
 
 
-def moments_of(sums: Floats) -> Moment:
+def read_moments(sums: Floats) -> Moment:
     """The moments from the state of `Sums`. NaN without values."""
     n, first, second = sums.tolist()
     if n <= 0:
@@ -113,8 +113,8 @@ def _in_units(axis: Axis, moment: Moment) -> tuple[Cell, Cell]:
     """Mean and deviation in the units of the column: numbers, ranks from 0, or texts of a date or
     time and of days. None for a date beyond the calendar."""
     scale, center = axis.encoding.sd, axis.encoding.mean
-    mean = stable(center + scale * moment.mean)
-    deviation = stable(scale * float(np.sqrt(moment.variance)))
+    mean = round_stably(center + scale * moment.mean)
+    deviation = round_stably(scale * float(np.sqrt(moment.variance)))
     if not axis.is_line or not pa.types.is_temporal(axis.type):
         return mean, deviation
     days = float(f"{deviation / count_units_per_day(axis.type):.4g}")

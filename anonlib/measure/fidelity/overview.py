@@ -17,7 +17,7 @@ from anonlib.measure.case import CellSums
 from anonlib.measure.cell_sums import CellMeasure, CellParts, OriginalCells, name_of
 from anonlib.measure.features import as_one_array
 from anonlib.measure.fidelity._axes import Axis, make_axis
-from anonlib.measure.fidelity._bins import category_bins, merge_bins, round_edges
+from anonlib.measure.fidelity._bins import make_category_bins, merge_bins, round_edges
 from anonlib.measure.fidelity._reading import CategoryShares, Spans, read_column
 from anonlib.measure.states import States
 from anonlib.table.encoding import Encoding, find_moments, to_float
@@ -320,7 +320,7 @@ def _show(
             flags = np.append(counts[1] > 0, np.zeros(len(axis.nodes.names) + 1, np.bool_))
             flags[axis.n_categories - 1] = False  # the other values
             names = flags.astype(np.float64)
-        labels, shown = category_bins(axis, counts, names, least)
+        labels, shown = make_category_bins(axis, counts, names, least)
     if not labels:
         return ()
     # A side without a value in any range, since all are missing, has none of its rows there.

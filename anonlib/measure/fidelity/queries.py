@@ -10,7 +10,13 @@ from pydantic import Field
 from anonlib.arrays import Floats
 from anonlib.measure import Figure, Findings, Subjects
 from anonlib.measure.fidelity._axes import Axes, Axis
-from anonlib.measure.fidelity._tally import ColumnMeasure, Counter, ReadRows, TableStates, stable
+from anonlib.measure.fidelity._tally import (
+    ColumnMeasure,
+    Counter,
+    ReadRows,
+    TableStates,
+    round_stably,
+)
 from anonlib.table.schema import Scale
 
 #: Ranges of continuous columns lie within this many deviations of the mean. Outside, columns with
@@ -69,8 +75,8 @@ class Queries(ColumnMeasure):
         note = table_states.view.note
         return Findings(
             (
-                Figure("mean", stable(float(errors.mean())), note=note),
-                Figure("median", stable(float(np.median(errors))), note=note),
+                Figure("mean", round_stably(float(errors.mean())), note=note),
+                Figure("median", round_stably(float(np.median(errors))), note=note),
             )
         )
 

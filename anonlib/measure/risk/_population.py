@@ -25,7 +25,7 @@ class Pitman(NamedTuple):
     theta: float
 
 
-def pitman(size: Ints, n_classes: Ints) -> Pitman:
+def fit_pitman(size: Ints, n_classes: Ints) -> Pitman:
     """Fits Pitman's model to a sample, by maximum likelihood of Pitman's sampling formula.
 
     A bounded search finds alpha; for each alpha, another one finds theta.
@@ -58,7 +58,7 @@ def pitman(size: Ints, n_classes: Ints) -> Pitman:
     return Pitman(alpha, best(alpha)[1])
 
 
-def pitman_uniques(model: Pitman, n: int) -> float:
+def estimate_pitman_uniques(model: Pitman, n: int) -> float:
     """The expected number of classes of one person among n persons.
 
     It is n (theta + alpha)_(n-1) / (theta + 1)_(n-1), where (x)_m are rising factorials. Hoshino
@@ -68,7 +68,7 @@ def pitman_uniques(model: Pitman, n: int) -> float:
     return float(n * np.exp(above - _log_rising(model.theta + 1.0, n - 1)))
 
 
-def zayatz(size: Ints, n_classes: Ints, n_population: int) -> float:
+def estimate_zayatz(size: Ints, n_classes: Ints, n_population: int) -> float:
     """Estimates the probability that a person who is unique in the sample is unique in the
     population.
 
@@ -94,7 +94,7 @@ def zayatz(size: Ints, n_classes: Ints, n_population: int) -> float:
     return both / float(n_classes @ single) if both else 0.0
 
 
-def expected_risk(size: Ints, fraction: float) -> Floats:
+def expect_risk(size: Ints, fraction: float) -> Floats:
     """The expected value of 1 / F, where F is the number of persons in a class of the population.
 
     F is modelled as the number of draws until the size-th success, with `fraction` as the

@@ -132,7 +132,7 @@ class Special(NamedTuple):
             # What is unique in a part is unique in the whole, so the largest parts are enough.
             for j in range(len(each) if len(each) > 1 else 0):
                 minimal[i] &= ~unique[place[each[:j] + each[j + 1 :]]]
-        weight = np.array([suda_score(len(each), len(choices[-1]), n_columns) for each in choices])
+        weight = np.array([score_suda(len(each), len(choices[-1]), n_columns) for each in choices])
         chance = (
             (1.0 / np.maximum(counts, 1)).mean(axis=1) if counts.size else np.zeros(len(choices))
         )
@@ -173,7 +173,7 @@ class Special(NamedTuple):
         ]
 
 
-def suda_score(size: int, largest: int, n_columns: int) -> float:
+def score_suda(size: int, largest: int, n_columns: int) -> float:
     """What a minimal combination adds to the score of a row.
 
     Args:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, ClassVar
 from pydantic import Field
 
 from anonlib.measure import Figure, Findings, Measure
-from anonlib.measure.risk._population import pitman, pitman_uniques, zayatz
+from anonlib.measure.risk._population import estimate_pitman_uniques, estimate_zayatz, fit_pitman
 from anonlib.measure.risk.reidentification import ROWS
 
 if TYPE_CHECKING:
@@ -86,8 +86,8 @@ class Uniqueness(Measure):
         if source.overlap:
             return tuple(Figure(name, None, of, SEVERAL) for of in ("Pitman", "Zayatz"))
         size, n_classes = source.size, source.n_classes
-        found = pitman_uniques(pitman(size, n_classes), population) / population
-        both = unique * zayatz(size, n_classes, population)
+        found = estimate_pitman_uniques(fit_pitman(size, n_classes), population) / population
+        both = unique * estimate_zayatz(size, n_classes, population)
         better = "Pitman" if n <= SMALL * population else "Zayatz"
         notes = {better: f"the better one for a fraction of {n / population:.3g}"}
         return (

@@ -38,7 +38,7 @@ def make_impurity(rows: int, gini: bool) -> Impurity:
 
 
 @njit
-def boundary_gains(
+def find_boundary_gains(
     order: Codes,
     value: Singles,
     label: Codes,
@@ -85,7 +85,7 @@ def boundary_gains(
 
 
 @njit
-def side_gains(left: Ints, every: Ints, impurity: Impurity) -> Floats:
+def find_side_gains(left: Ints, every: Ints, impurity: Impurity) -> Floats:
     """The gain of each of s cuts. Cost O(s n_classes).
 
     Args:
@@ -138,13 +138,13 @@ def _gain(
 
 
 @njit
-def boundary_deviations(
+def find_boundary_deviations(
     order: Codes, value: Singles, target: Floats, guides: Bools, least: int
 ) -> Floats:
     """The gain of each cut along a column, for a numeric target.
 
     The gain is the fall of the sum of squared deviations of the target. target: float64[m]. Other
-    arguments and the result are those of `boundary_gains`.
+    arguments and the result are those of `find_boundary_gains`.
     """
     gains = np.zeros(len(order) - 1)
     total, every = 0, 0.0
@@ -159,12 +159,12 @@ def boundary_deviations(
             below += 1
             left += target[row]
         if i + 1 >= least and value[order[i + 1]] > value[row]:
-            gains[i] = deviation(below, left, total, every)
+            gains[i] = find_deviation_fall(below, left, total, every)
     return gains
 
 
 @njit
-def deviation(below: int, left: float, total: int, every: float) -> float:
+def find_deviation_fall(below: int, left: float, total: int, every: float) -> float:
     """The fall of the sum of squared deviations of the target by a cut.
 
     Args:

@@ -15,12 +15,12 @@ from anonlib.partition._tree import Among, Below, Cut, Sample
 from anonlib.partition.cuts import Singles
 from anonlib.partition.target_tree.core import (
     Impurity,
-    boundary_deviations,
-    boundary_gains,
-    deviation,
+    find_boundary_deviations,
+    find_boundary_gains,
+    find_deviation_fall,
+    find_side_gains,
     make_impurity,
     part_lines,
-    side_gains,
 )
 
 #: The fewest sampled rows of a side, if the sample is not the whole table.
@@ -252,8 +252,10 @@ class TreeSearch:
             return Proposals(j, np.zeros(0))
         if self.n_classes:
             guide = self.label, self.guides, every
-            return Proposals(j, boundary_gains(order, value, *guide, self.least, self.impurity))
-        gain = boundary_deviations(order, value, self.target, self.guides, self.least)
+            return Proposals(
+                j, find_boundary_gains(order, value, *guide, self.least, self.impurity)
+            )
+        gain = find_boundary_deviations(order, value, self.target, self.guides, self.least)
         return Proposals(j, gain)
 
     def _subsets(self, j: int, rows: Ints, guides: Bools, every: Ints) -> Proposals:
@@ -264,17 +266,17 @@ class TreeSearch:
         if len(there) < 2:
             return Proposals(j, np.zeros(0))
         sums, count = sums[there], count[there]
-        left = subsets(sums[:, every > 0], count)
+        left = list_subsets(sums[:, every > 0], count)
         seen = np.bincount(group, minlength=n)[there]
         # Categories without a guide in this node go right. So the larger side must be the right.
         left = left ^ (2 * (left @ seen) > seen.sum())[:, None]
         below = left @ seen
         if self.n_classes:
-            gain = side_gains((left @ sums).astype(np.int64), every, self.impurity)
+            gain = find_side_gains((left @ sums).astype(np.int64), every, self.impurity)
         else:
             total, whole = int(count.sum()), float(sums.sum())
             each = zip(left @ count, left @ sums[:, 0], strict=True)
-            gain = np.array([deviation(int(b), float(s), total, whole) for b, s in each])
+            gain = np.array([find_deviation_fall(int(b), float(s), total, whole) for b, s in each])
         gain[(below < self.least) | (len(rows) - below < self.least)] = 0.0
         return Proposals(j, gain, left, there)
 
@@ -335,7 +337,7 @@ class TreeSearch:
         if self.significance is None:
             return True
         judges = self.judges[rows]
-        p = p_value(side[judges], self._target_left(side, rows)[judges])
+        p = find_p_value(side[judges], self._target_left(side, rows)[judges])
         significance = min(1.0, self.significance * 2.0 ** min(depth, 64))
         return p <= significance / (n_tried * (n_tried + 1))
 
@@ -382,7 +384,7 @@ MOST_GROUPS = 32
 SHRINKAGE = 10.0
 
 
-def subsets(sums: Floats, rows: Ints) -> Bools:
+def list_subsets(sums: Floats, rows: Ints) -> Bools:
     """The cuts of c categories to try, each once.
 
     For up to MOST_EXHAUSTIVE categories, all cuts are tried: with a least size of sides, no order
@@ -406,7 +408,7 @@ def subsets(sums: Floats, rows: Ints) -> Bools:
     if c <= MOST_EXHAUSTIVE:
         return _all(c)
     place = np.empty(c, np.int64)
-    place[np.argsort(means(sums, rows), kind="stable")] = np.arange(c)
+    place[np.argsort(find_means(sums, rows), kind="stable")] = np.arange(c)
     prefixes: Bools = place[None, :] < np.arange(1, c)[:, None]
     if sums.shape[1] <= 2:
         return prefixes
@@ -424,7 +426,7 @@ def group_categories(sums: Floats, rows: Ints) -> Ints:
         int64[c]. The group of each category, 0..MOST_GROUPS - 1.
     """
     weight = SHRINKAGE / max(rows.sum(), 1)
-    along = means(sums + sums.sum(axis=0) * weight, rows + rows.sum() * weight)
+    along = find_means(sums + sums.sum(axis=0) * weight, rows + rows.sum() * weight)
     order = np.argsort(along, kind="stable")
     before = np.cumsum(rows[order]) - rows[order] / 2
     group = np.empty(len(rows), np.int64)
@@ -432,7 +434,7 @@ def group_categories(sums: Floats, rows: Ints) -> Ints:
     return group
 
 
-def means(sums: Floats, rows: Floats | Ints) -> Floats:
+def find_means(sums: Floats, rows: Floats | Ints) -> Floats:
     """float64[c]. The position of each category by its target.
 
     This is the mean of a numeric target, or the share of the second of two classes. For more
@@ -460,7 +462,7 @@ def _all(c: int) -> Bools:
     return found
 
 
-def p_value(left: Bools, target_left: Bools) -> float:
+def find_p_value(left: Bools, target_left: Bools) -> float:
     """The probability that a meaningless cut agrees at least as well with the target.
 
     One-sided exact test of independence (R. A. Fisher, 1935). Cost O(n).

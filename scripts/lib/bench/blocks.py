@@ -23,7 +23,7 @@ from kernels import DATA, adult, block, loss, normal, people
 
 from anonlib.kernels.mdav import Mdav
 from anonlib.kernels.refine import Refine
-from anonlib.partition.chain import FILL, blocks
+from anonlib.partition.chain import FILL, cut_blocks
 from anonlib.partition.kmeans import KMeansPartitioner
 from anonlib.table.block import Block, part
 
@@ -49,7 +49,7 @@ def in_blocks(b: Block, kernel: Any, rows: int) -> Any:
     """The cells of a kernel in k-means blocks of about this many rows."""
     place = np.random.default_rng(0).permutation(b.n)
     ids, n_cells = np.empty(b.n, np.int64), 0
-    for members in blocks(b, [KMeansPartitioner()], int(rows / FILL), 0, place):
+    for members in cut_blocks(b, [KMeansPartitioner()], int(rows / FILL), 0, place):
         found = kernel.cells(part(b, members))
         ids[members] = found + n_cells
         n_cells += int(found.max()) + 1

@@ -17,7 +17,7 @@ from refine import casc
 
 from anonlib.kernels.refine import Refine
 from anonlib.loss import ReleasedBlock
-from anonlib.loss._bound import nearest_prices
+from anonlib.loss._bound import price_nearest
 from anonlib.loss.sse import Sse
 from anonlib.loss.sse_bound import SseBound
 
@@ -44,7 +44,7 @@ def main() -> None:
             state, seconds = once(lambda released=released: SseBound().update(released))
             total = ((b.numeric - b.numeric.mean(axis=0)) ** 2).sum()
             loss, bound = Sse().value(Sse().update(released)), SseBound().value(state)
-            nearest = nearest_prices(b.numeric, k).sum() / total
+            nearest = price_nearest(b.numeric, k).sum() / total
             print(f"{name:10} k = {k:2}  nearest {100 * nearest:7.3f}", end="  ")
             print(f"bound {100 * bound:7.4f}  refine {100 * loss:7.3f}", end="  ")
             print(

@@ -20,7 +20,7 @@ from threadpoolctl import threadpool_limits
 
 from anonlib.arrays import Ints
 from anonlib.partition import TaskPartitioner
-from anonlib.partition.target_clusters import TargetClusters, points_of
+from anonlib.partition.target_clusters import TargetClusters, find_points
 from anonlib.table.block import Block
 
 PACKAGE = "k_means_constrained"
@@ -44,7 +44,7 @@ class Constrained(TaskPartitioner):
         k = block.min_rows
         n_clusters = max(block.n // (2 * k), 1)
         model = KMeansConstrained(n_clusters, size_min=k, n_init=1, random_state=seed, n_jobs=1)
-        label = model.fit_predict(coordinates(points_of(block, "mismatch")))
+        label = model.fit_predict(coordinates(find_points(block, "mismatch")))
         return [np.flatnonzero(label == c) for c in range(n_clusters)]
 
 
@@ -61,7 +61,7 @@ class Watched(TaskPartitioner):
         begun = time.process_time()
         found = self.step.parts(block, seed)
         self.seconds.append(time.process_time() - begun)
-        x = coordinates(points_of(block, "mismatch"))
+        x = coordinates(find_points(block, "mismatch"))
         self.squares.append(sum(((x[r] - x[r].mean(axis=0)) ** 2).sum() for r in found))
         self.sizes.extend(map(len, found))
         return found

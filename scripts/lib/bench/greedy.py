@@ -29,7 +29,7 @@ from reference_kernels import greedy_loop
 
 from anonlib.hierarchy import read_hierarchy
 from anonlib.kernels.greedy import Greedy
-from anonlib.kernels.merge import by_first_row
+from anonlib.kernels.merge import number_by_first_row
 from anonlib.privacy.k_anonymity import KAnonymity
 from anonlib.table.block import Block, part
 from anonlib.table.encoding import mix
@@ -114,7 +114,7 @@ def against_plain(table: pd.DataFrame, k: int, rows: int) -> dict[str, Any]:
     middle = time.process_time()
     ids = Greedy().cells(whole)
     ours = time.process_time() - middle
-    if (by_first_row(plain[tuples.id]) != ids).any():
+    if (number_by_first_row(plain[tuples.id]) != ids).any():
         raise SystemExit("the plain version has other cells")
     return {"rows": rows, "tuples": len(tuples.first), "plain": middle - begun, "seconds": ours}
 

@@ -26,7 +26,7 @@ from reference_kernels import mdav_loop
 
 from anonlib.arrays import snap
 from anonlib.kernels.mdav import Mdav
-from anonlib.kernels.merge import by_first_row, join_nearest
+from anonlib.kernels.merge import join_nearest, number_by_first_row
 from anonlib.kernels.mondrian import Mondrian
 from anonlib.privacy.k_anonymity import KAnonymity
 from anonlib.registry import plugins
@@ -108,7 +108,7 @@ def mdav(given: argparse.Namespace) -> None:
         tables |= {f"normal {n:,}": normal(n), f"people {n:,}": people(n)}
     for name, x in tables.items():
         b = block(x, k)
-        plain = by_first_row(join_nearest(b, mdav_loop(b.numeric, k)))
+        plain = number_by_first_row(join_nearest(b, mdav_loop(b.numeric, k)))
         same = "the same cells" if (kernel.cells(b) == plain).all() else "OTHER CELLS"
         loop = seconds(lambda b=b: mdav_loop(b.numeric, k), given.repeat)
         ours = seconds(lambda b=b: kernel.cells(b), given.repeat)

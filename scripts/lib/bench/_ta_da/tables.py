@@ -16,7 +16,7 @@ from kernels import DATA
 from anonlib.arrays import Bools, Codes, Floats, Ints, snap
 from anonlib.kernels.mondrian import Mondrian
 from anonlib.partition import Partitioner
-from anonlib.partition.chain import blocks
+from anonlib.partition.chain import cut_blocks
 from anonlib.privacy import PrivacyModel
 from anonlib.privacy.k_anonymity import KAnonymity
 from anonlib.privacy.l_diversity import LDiversity
@@ -137,7 +137,7 @@ def cells(
         order = np.lexsort(keys)
         mine, rows = part(mine, order), rows[order]
         place = np.random.default_rng([seed, 1]).permutation(mine.n)
-        for block in blocks(mine, steps, mine.n, seed, place):
+        for block in cut_blocks(mine, steps, mine.n, seed, place):
             cell = Mondrian().cells(part(mine, block))
             found[rows[block]] = n_cells + cell
             n_cells += int(cell.max()) + 1
