@@ -69,6 +69,16 @@ def make_auditable_spec(config: Config, *, persons_return: bool = False) -> Audi
     return replace(spec, persons="token", token=named, unique=unique)
 
 
+def make_measured_spec(config: Config, *, persons_return: bool) -> AuditSpec:
+    """The same for measures. Where persons may be in several batches of the table and no pseudonym
+    tells them, rows are no persons, and no gate passes by figures of persons.
+
+    persons_return: As in `make_auditable_spec`.
+    """
+    spec = make_auditable_spec(config, persons_return=persons_return)
+    return replace(spec, persons="unknown") if persons_return and spec.persons == "rows" else spec
+
+
 def explain_audit(
     report: AuditReport,
     config: Config,

@@ -26,7 +26,7 @@ from anonlib.evaluation.fold import fold
 from anonlib.evaluation.likeness import count_in_table, hash_released_keys, hash_source_keys
 from anonlib.evaluation.linking import count_tuples, link_rows
 from anonlib.evaluation.population_counts import count_regions
-from anonlib.evaluation.published_spec import make_auditable_spec
+from anonlib.evaluation.published_spec import make_measured_spec
 from anonlib.evaluation.row_places import find_first_places
 from anonlib.evaluation.samples import is_held_out, pair_samples
 from anonlib.evaluation.source_figures import (
@@ -74,8 +74,17 @@ class SparkCase(Case):
     spec: AuditSpec
 
     @classmethod
-    def of(cls, config: Config, schema: Schema, **rest: Any) -> "SparkCase":
-        """The case of a release by a config. `rest` has the fields that the config lacks."""
+    def of(
+        cls, config: Config, schema: Schema, *, persons_return: bool = False, **rest: Any
+    ) -> "SparkCase":
+        """The case of a release by a config.
+
+        Args:
+            config: The config.
+            schema: The columns.
+            persons_return: Whether persons may be in several batches of the released rows.
+            rest: The fields that the config lacks.
+        """
         return cls(
             schema=schema,
             k=config.k,
@@ -85,7 +94,7 @@ class SparkCase(Case):
             target_scale=config.target_scale,
             looked_at_target=config.needs_target,
             partitioned=bool(config.release.partition_by),
-            spec=make_auditable_spec(config),
+            spec=make_measured_spec(config, persons_return=persons_return),
             **rest,
         )
 

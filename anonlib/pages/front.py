@@ -581,8 +581,11 @@ def find_chance(record: Record) -> FigureFinding | None:
     told."""
     audit = record.get("audit") or {}
     meaning = "largest chance of a person to be found, by the persons of the smallest class"
-    if audit.get("sizes") and read_persons(record).are_rows:
+    persons = read_persons(record)
+    if audit.get("sizes") and persons.are_rows:
         return FigureFinding(1 / min(size for size, _ in audit["sizes"]), "", meaning)
+    if persons.kind != "unit" and not persons.once:
+        return None  # classes of rows, of which a person may have several
     counts = [verdict["value"] for verdict in list_verdicts(record) if is_k_anonymity(verdict)]
     known = [value for value in counts if value]
     return (

@@ -44,15 +44,17 @@ class PersonsSpec:
             another person, and nobody checked it. `checked`: the same, by a column. Empty: the
             record does not say.
         columns: The columns that identify a person, as a text.
+        once: Whether no person has rows of several batches in the classes that were counted.
     """
 
     kind: str
     columns: str
+    once: bool = True
 
     @property
     def are_rows(self) -> bool:
-        """Whether each row is a person."""
-        return self.kind in ("declared", "checked")
+        """Whether each row of the classes that were counted is another person."""
+        return self.once and self.kind in ("declared", "checked")
 
 
 @dataclass(frozen=True)
@@ -107,14 +109,16 @@ def explain_damaged_record(what: str = "the run record") -> Iterator[None]:
 
 def read_persons(record: Record) -> PersonsSpec:
     """What a person is in the source."""
+    by_batch = bool((record.get("audit") or {}).get("by_batch"))
+    once = by_batch or not record.get("persons_return")
     own = record.get("specs", {}).get("persons")
     if own is not None:
-        return PersonsSpec(own["kind"], ", ".join(own["columns"]))
+        return PersonsSpec(own["kind"], ", ".join(own["columns"]), once)
     text = (record.get("settings") or {}).get("persons", "")
     for kind, form in _PERSONS:
         if found := form.fullmatch(text):
-            return PersonsSpec(kind, found[1] or "")
-    return PersonsSpec("", text)
+            return PersonsSpec(kind, found[1] or "", once)
+    return PersonsSpec("", text, once)
 
 
 def say_persons(record: Record) -> str:

@@ -4,6 +4,7 @@ from anonlib.auditing import AuditReport
 from anonlib.errors import InputError
 from anonlib.evaluation import evaluate_case
 from anonlib.run.completion import locate_record
+from anonlib.run.past import have_returned
 from anonlib.run.result import ReleaseResult
 from anonlib.run.run_case import make_published_case
 from anonlib.run.scan import Scan
@@ -38,7 +39,10 @@ def evaluate_published(
             f"{scan.n_rows}: it has other batches too; measure each when it is released"
         )
     work, progress = lease.work, run.progress
-    case = make_published_case(config, source, scan, rows, n_released, work, progress)
+    again = have_returned(run.target)
+    case = make_published_case(
+        config, source, scan, rows, n_released, work, progress, persons_return=again
+    )
     evaluation = evaluate_case(
         config.evaluate, config.gates, case, progress, spark=run.spark, guard=translate_errors
     )
@@ -53,6 +57,7 @@ def evaluate_published(
         kinds=scan.content.kinds,
         table=run.target.path,
         table_version=run.target.version,
+        persons_return=again,
         record=locate_record(run.spark, config.record_folder, run.run_id),
         seconds=dict(progress.seconds),
     )

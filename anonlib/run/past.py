@@ -15,6 +15,8 @@ from anonlib.errors import AuditError, ConfigError, InfeasibleError, InputError,
 from anonlib.privacy import PrivacyModel
 from anonlib.run.backlog import Backlog, Waiting, can_wait
 from anonlib.run.ledger import Ledger, TableRows, is_widened, open_ledger
+from anonlib.run.manifest_persons import read_persons_return
+from anonlib.run.manifest_reading import parse_manifest
 from anonlib.run.promise import describe_change, make_promise, require_kept
 from anonlib.run.publish import Target
 from anonlib.run.published_audit import PublishedAudit, find_published_audit
@@ -129,6 +131,8 @@ class PriorRelease:
         notes: What the report must say about them.
         known: What the run that left them found of them, if they need not be read for that.
         gap: Why the ledger does not know the persons of some of these rows; empty if it does.
+        persons_return: Whether persons may be in several batches of the table: this run accepts
+            that, or an earlier one did whose rows are still there.
     """
 
     rows: DataFrame | None = None
@@ -137,6 +141,7 @@ class PriorRelease:
     notes: tuple[str, ...] = ()
     known: PublishedAudit | None = None
     gap: str = ""
+    persons_return: bool = False
 
     def names(self, schema: Schema) -> dict[str, str]:
         """By id: the names of the released columns, in the order in which they are written."""
@@ -157,6 +162,14 @@ class PriorRelease:
         names = self.names(schema)
         # By position: names may hold anything.
         return self.rows.unionAll(staged_rows.select(*names)).toDF(*names.values())
+
+    def alone(self, schema: Schema) -> DataFrame | None:
+        """The rows under the published names, where a class has persons of one batch only: persons
+        who are in several count once in each, and the table as a whole can't tell them. None where
+        classes have the rows of all batches."""
+        if self.rows is None or schema.unit or not self.persons_return:
+            return None
+        return self.rows.toDF(*self.names(schema).values())
 
 
 def look_back(
@@ -194,9 +207,13 @@ def look_back(
     with translate_errors("release.path"):
         n_rows = target.published().count()
     known = find_published_audit(promise, target, records, n_rows)
+    returned = have_returned(target)
+    if returned and known is None and not config.unit:
+        _refuse_uncountable(target, config.record_folder)
+    again = returned or bool(config.release.acknowledge_returning)
     digest = digest_table(target.published()) if known is None else known.digest
     if ledger is None:
-        return PriorRelease(rows, n_rows, digest, known=known)
+        return PriorRelease(rows, n_rows, digest, known=known, persons_return=again)
     runs, there = target.runs(), _find_rows(target, digest)
     known_gap = ledger.known_gap(runs, there)
     gap = ledger.gap(runs, there, source.schema)
@@ -210,7 +227,25 @@ def look_back(
             raise ConfigError([Problem("release.acknowledge_returning", text) for text in texts])
     notes = tuple(f"some persons can't be recognised: {each}" for each in (gap, known_gap) if each)
     unknown = known_gap or ("" if ledger.knows(runs, there) else UNKNOWN_ROWS)
-    return PriorRelease(rows, n_rows, digest, notes, known, unknown)
+    return PriorRelease(rows, n_rows, digest, notes, known, unknown, again)
+
+
+def have_returned(target: Target) -> bool:
+    """Whether persons may be in several batches of a table already. An unknown manifest may say
+    that they are."""
+    manifest = parse_manifest(target.newest_manifest())
+    return manifest is None or read_persons_return(manifest)
+
+
+def _refuse_uncountable(target: Target, records: str) -> None:
+    """Raises InputError: nobody can count the persons of the published rows again."""
+    raise InputError(
+        f"release.path: persons may be in several batches of {target.path}, so its rows are no "
+        "persons, and classes can't be counted for a config with other models, for models that "
+        "compare classes with the whole table, after others changed rows, or without the private "
+        f"record of the last run in {records}; append with the models of that run, put its "
+        "record there, or publish all rows anew (`mode: overwrite`)"
+    )
 
 
 def _find_rows(target: Target, digest: Digest) -> TableRows:

@@ -128,7 +128,8 @@ class ReleaseResult:
         """
         from anonlib.config.policies.judgement import judge_rules
 
-        smallest = audit.smallest_class
+        # The rows of a class are no persons where one may have several of them.
+        smallest = None if figures.get("persons_return") else audit.smallest_class
         return cls(
             outcome="evaluated",
             n_rows_out=audit.n_rows,

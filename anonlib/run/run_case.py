@@ -65,6 +65,8 @@ def make_published_case(
     n_released: int,
     work: str,
     progress: Progress,
+    *,
+    persons_return: bool,
 ) -> SparkCase:
     """A published release and its source: as for `make_run_case`, but cells are not counted, and
     nothing links rows.
@@ -77,10 +79,12 @@ def make_published_case(
         n_released: Their number.
         work: The folder for files that measures need.
         progress: Hears of every stage.
+        persons_return: Whether persons may be in several batches of the release.
     """
     return SparkCase.of(
         config,
         source.schema,
+        persons_return=persons_return,
         source=source.rows(),
         released=released,
         n_source=scan.n_rows,

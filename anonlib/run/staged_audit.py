@@ -90,6 +90,7 @@ def audit_with_published(
     spec: AuditSpec,
     batch_report: AuditReport,
     known: AuditReport | None,
+    alone: DataFrame | None = None,
 ) -> AuditReport:
     """Audits the published and the added rows together. The report may be that they fail.
 
@@ -100,8 +101,18 @@ def audit_with_published(
         spec: The spec of the published table.
         batch_report: The audit of the added rows.
         known: The audit of the published rows, by the run that left them; None if there is none.
+        alone: The published rows, if their classes are counted apart from the added ones.
     """
+    if alone is not None:
+        known = known or auditing.audit_table(alone, spec)
+        if not known.passed:
+            return known
     report = None if known is None else join_reports(known, batch_report, spec)
+    if report is None and alone is not None:
+        raise AuditError(
+            "nothing was published: the audits of the published rows and of the batch can't be put "
+            "together, and persons may be in both; publish all rows anew (`mode: overwrite`)"
+        )
     if report is None:
         report = auditing.audit_table(table, spec)
         if spec.persons == "unknown":  # what is there was audited by tokens that are gone

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from functools import cached_property
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -25,8 +24,6 @@ from anonlib.run.account import Account
 from anonlib.run.audited_release import AuditedRelease
 from anonlib.run.completion import locate_record, write_ahead, write_manifest
 from anonlib.run.figure_table import write_metrics
-from anonlib.run.manifest_persons import read_persons_return
-from anonlib.run.manifest_reading import parse_manifest
 from anonlib.run.past import Books, PriorRelease
 from anonlib.run.plan import Plan
 from anonlib.run.promise import make_promise
@@ -86,17 +83,6 @@ class Run:
     @property
     def run_id(self) -> str:
         return self.account.run_id
-
-    @cached_property
-    def persons_return(self) -> bool:
-        """Whether persons may be in several batches of the table: this run accepts that, or an
-        earlier one did whose rows are still there."""
-        if self.config.release.mode != "append":
-            return False
-        if self.config.release.acknowledge_returning:
-            return True
-        manifest = parse_manifest(self.target.newest_manifest())
-        return manifest is None or read_persons_return(manifest)
 
     def release(self, source: Source, scan: Scan, lease: Lease) -> ReleaseResult:
         """Stages, audits, measures, judges by the gates, publishes and records.
@@ -191,16 +177,20 @@ class Run:
             n_more = figures.n_cells - report.n_classes
             advice = advise_equal_cells(report.verdicts, spec, n_more)
             require_audited(report, figures, staging.plan, scan, config.privacy, advice)
-            table_report = report if table is None else self._audit_table(table, spec, report)
+            table_report = report
+            if table is not None:
+                table_report = self._audit_table(table, self.prior.alone(schema), spec, report)
             rules = judge_audited(config, schema, (report, table_report), scan.content.kinds)
             nodes = self._find_nodes(rows, schema, table, table_report)
         return AuditedRelease(staging, rows, figures, report, table_report, nodes, rules, least)
 
-    def _audit_table(self, table: DataFrame, spec: AuditSpec, report: AuditReport) -> AuditReport:
+    def _audit_table(
+        self, table: DataFrame, alone: DataFrame | None, spec: AuditSpec, report: AuditReport
+    ) -> AuditReport:
         """The audit of a table with this run's rows, whose own is `report`. The account has it also
         if it fails: else it would tell that all models hold in a run that was stopped by one."""
         known = None if self.prior.known is None else self.prior.known.report
-        of_table = audit_with_published(table, spec, report, known)
+        of_table = audit_with_published(table, spec, report, known, alone)
         self.account.report = of_table
         require_with_published(of_table, spec, self.prior.n_rows, report.n_rows)
         return of_table
@@ -301,7 +291,7 @@ class Run:
             trees,
             promise=make_promise(self.config, schema),
             levels=release.staging.plan.levels,
-            persons_return=self.persons_return,
+            persons_return=self.prior.persons_return,
         )
 
     def _result(
@@ -312,7 +302,7 @@ class Run:
         overview: Findings,
         ending: Ending,
     ) -> ReleaseResult:
-        figures = release.figures
+        figures, again = release.figures, self.prior.persons_return
         return ReleaseResult(
             run_id=self.run_id,
             outcome=ending,
@@ -330,8 +320,8 @@ class Run:
             policy=release.rules,
             overview=overview,
             table=self.target.path,
-            persons_return=self.persons_return,
-            auditable=counts_persons(self.config, persons_return=self.persons_return),
+            persons_return=again,
+            auditable=counts_persons(self.config, persons_return=again),
             manifest=find_manifest_path(self.target.path) if ending == "published" else "",
             record=locate_record(self.spark, self.config.record_folder, self.run_id),
             seconds=dict(self.progress.seconds),

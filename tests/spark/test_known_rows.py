@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 import anonlib
-from tests.spark.support import Shell, people, settings, start_from
+from tests.spark.support import Shell, people, settings, start_from, write_config
 
 pytestmark = pytest.mark.spark
 
@@ -123,6 +123,28 @@ def test_stronger_models_read_all(shell: Shell, started: Path) -> None:
     assert said.code == 3, said.err
     assert "the audit of the table with the batch failed" in said.error
     assert "k_anonymity k=12: " in said.error
+
+
+def test_persons_of_several_batches(shell: Shell, started: Path) -> None:
+    """Each has a row in both: rows of the whole table are no persons, and nothing counts them as
+    such, be it for other models, once they can't be counted by batch, or for a gate."""
+    first = record_of(started)["audit"]["sizes"]
+    again = ("--set", "release.acknowledge_returning=true")
+    said = shell.release(config(started, 0, 30), *again)
+    assert said.code == 0, said.err
+    record = record_of(started)
+    assert (record["persons_return"], record["audit"]["by_batch"]) == (True, True)
+    assert record["audit"]["sizes"] == [[size, 2 * n] for size, n in first]
+    strict = {"privacy": {"models": [{"type": "k_anonymity", "k": 6}]}}
+    strict["privacy"]["models"].append({"type": "l_diversity", "l": 2, "attribute": "illness"})
+    for how in ((), again):
+        said = shell.release(config(started, 30, 30, **strict), *how)
+        assert (said.code, "its rows are no persons" in said.error) == (2, True), said.err
+    gates = [{"figure": "reidentification.prosecutor_max", "at_most": 1.0}]
+    measured = {"evaluate": {"measures": ["reidentification"]}, "gates": gates}
+    given = write_config(shell.folder, config(started, 0, 60, **measured))
+    said = shell("evaluate", given)
+    assert (said.code, "rows are counted" in said.err + said.out) == (4, True), said.err
 
 
 NOTED = {"city": {"role": "insensitive"}, "note": {"role": "insensitive"}}

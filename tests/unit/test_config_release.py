@@ -113,6 +113,12 @@ def test_models_that_count_persons_of_several_batches() -> None:
     assert "alpha_k may fail in the table" in found["release.acknowledge_returning"]
     distinct = with_model({"type": "l_diversity", "l": 2})
     assert problems({**batch, "acknowledge_returning": True}, **distinct) == {}
+    # Also where each row is a person of its batch.
+    for model in (close, alpha):
+        rows = {**model, "unit": [], "one_row_per_person": "id"}
+        assert problems(batch, **rows) == {}
+        found = problems({**batch, "acknowledge_returning": True}, **rows)
+        assert "may fail in the table" in found["release.acknowledge_returning"]
 
 
 def test_controllers_that_are_left_out_change_what_persons_are_compared_with() -> None:

@@ -20,6 +20,7 @@ from anonlib.run.past import (
     Books,
     PriorRelease,
     _other_trees,
+    have_returned,
     look_back,
     open_books,
     require_whole,
@@ -29,6 +30,7 @@ from anonlib.spark import digest as digests
 from anonlib.spark.digest import digest_table
 from anonlib.table.schema import Column, Role, Schema
 from anonlib.table.table_digest import Digest
+from tests.unit.test_history import FORM
 
 NAMES, PARENTS = ["all", "north", "south"], [0, 0, 0]
 PUBLISHED = {"names": ["all", None, "south"], "parents": PARENTS}
@@ -386,6 +388,48 @@ def test_a_table_that_is_replaced(kept: list[str]) -> None:
     table.losses = ("it had comments",)
     assert look(table, Ledger(), "overwrite").notes == ("it is weaker", "it had comments")
     assert kept == []
+
+
+def test_a_table_in_which_persons_are_in_several_batches(
+    kept: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its rows are no persons: classes can't be counted again."""
+    back = {"acknowledge_returning": True}
+    assert not look(Table(), Ledger()).persons_return
+    for ledger in (None, Ledger()):
+        prior = look(Table(), ledger, **back)
+        assert prior.persons_return
+        alone: Any = prior.alone(SCHEMA)
+        assert (alone.columns, alone.count()) == (["town", "age"], 2)
+    assert look(Table(), Ledger()).alone(SCHEMA) is None
+    assert look(Table(), Ledger(), unit=True, **back).persons_return
+    monkeypatch.setattr(module, "have_returned", lambda target: True)
+    for ledger in (None, Ledger()):
+        for how in ({}, back):
+            with pytest.raises(InputError, match="persons may be in several batches of out, so"):
+                look(Table(), ledger, **how)
+    assert look(Table(), Ledger(), unit=True).persons_return  # the ledger proves what it holds
+    known = SimpleNamespace(digest=NOW)
+    monkeypatch.setattr(module, "find_published_audit", lambda *_: known)
+    prior = look(Table(), Ledger())
+    assert (prior.known, prior.persons_return) == (known, True)
+
+
+@pytest.mark.parametrize(
+    ("text", "returned"),
+    [
+        ("{}", False),
+        (json.dumps({**FORM, "persons_return": False}), False),
+        # An earlier run had accepted it: its rows are still there.
+        (json.dumps({**FORM, "persons_return": True}), True),
+        # Damaged: nobody knows.
+        (json.dumps({"persons_return": False}), True),
+        ("", True),
+    ],
+)
+def test_what_manifests_say_of_persons_in_several_batches(text: str, *, returned: bool) -> None:
+    target: Any = SimpleNamespace(newest_manifest=lambda: text)
+    assert have_returned(target) is returned
 
 
 @pytest.mark.parametrize(("mode", "version"), [("overwrite", 0), ("overwrite", -1), ("error", -1)])

@@ -10,7 +10,7 @@ import anonlib
 from anonlib.config.model import Gate
 from anonlib.evaluation import Evaluation, judge
 from anonlib.measure import Figure, Findings
-from anonlib.pages.front import judge_risks
+from anonlib.pages.front import find_chance, judge_risks
 from anonlib.pages.specs import (
     find_measure,
     list_gates,
@@ -78,6 +78,20 @@ def test_persons_by_a_column_named_like_a_text() -> None:
     assert (persons.kind, persons.are_rows) == ("unit", False)
     assert read_persons(as_earlier(record)) == persons
     assert record["settings"]["persons"] == "unit of 1 column: one row per person"
+
+
+@pytest.mark.parametrize(
+    ("returned", "by_batch", "are_rows"),
+    [(False, False, True), (True, True, True), (True, False, False)],
+)
+def test_persons_of_several_batches(*, returned: bool, by_batch: bool, are_rows: bool) -> None:
+    """A class of the whole table may have several rows of theirs; a class of one batch has not."""
+    record = make()
+    record["persons_return"] = returned
+    record["audit"]["by_batch"] = by_batch
+    assert read_persons(record).are_rows is are_rows
+    assert read_persons(as_earlier(record)).are_rows is are_rows
+    assert (find_chance(record) is not None) is are_rows
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from anonlib.auditing import AuditReport, Verdict
 from anonlib.config.model import Config, PrivacySection
 from anonlib.config.reading import parse
 from anonlib.errors import AuditError, InputError, Problem
-from anonlib.evaluation.published_spec import CONTROLLERS, counts_persons
+from anonlib.evaluation.published_spec import CONTROLLERS, counts_persons, make_measured_spec
 from anonlib.privacy import PrivacyModel
 from anonlib.privacy.beta_likeness import BetaLikeness
 from anonlib.privacy.delta_disclosure import DeltaDisclosure
@@ -189,6 +189,26 @@ def test_known_rows_are_not_audited_again(
     assert (found.n_rows, found.passed) == (9, True)
 
 
+@pytest.mark.parametrize("known", [None, report(5)])
+def test_persons_of_several_batches_are_counted_in_each(
+    monkeypatch: pytest.MonkeyPatch, known: AuditReport | None
+) -> None:
+    """In the whole table their rows would count as several persons."""
+    table: Any = "table"
+    alone: Any = "the published rows"
+    asked = audited(monkeypatch, report(5))
+    found = staged_audit.audit_with_published(table, SPEC, report(4), known, alone)
+    assert asked == ([] if known else [(alone, SPEC, None)])
+    assert (found.by_batch, found.sizes) == (True, ((4, 1), (5, 1)))
+    asked = audited(monkeypatch, report(5, BAD))
+    found = staged_audit.audit_with_published(table, SPEC, report(4), None, alone)
+    with pytest.raises(AuditError, match="the audit of the table with the batch failed"):
+        staged_audit.require_with_published(found, SPEC, 5, 4)
+    audited(monkeypatch, replace(report(5), insensitive="checked"))
+    with pytest.raises(AuditError, match="can't be put together, and persons may be in both"):
+        staged_audit.audit_with_published(table, SPEC, report(4), None, alone)
+
+
 @pytest.mark.parametrize(
     ("model", "advice"),
     [
@@ -268,6 +288,15 @@ def config(**changes: Any) -> Config:
             **changes,
         }
     )
+
+
+@pytest.mark.parametrize(
+    ("person", "returned", "persons"),
+    [(True, False, "rows"), (True, True, "unknown"), ("name", True, "token")],
+)
+def test_persons_as_measures_count_them(person: Any, *, returned: bool, persons: str) -> None:
+    made = config(unit=[], one_row_per_person=person, pseudonyms=STABLE)
+    assert make_measured_spec(made, persons_return=returned).persons == persons
 
 
 RETURNING = {

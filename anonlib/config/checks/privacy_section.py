@@ -102,12 +102,14 @@ def check_unit_models(
             f"must be true with a `unit` and {relative}, which compare cells with the persons of "
             "the whole table: these would change with every controller that is left out",
         )
-    counting = ", ".join(sorted({m.type for m in models if m.looks_at == "counts"}))
-    if unit and counting and release.mode == "append" and release.acknowledge_returning:
+    if release.mode != "append" or not release.acknowledge_returning:
+        return
+    counting = sorted({m.type for m in models if m.looks_at == "counts" or m.relative})
+    if counting:
         yield Problem(
             "release.acknowledge_returning",
-            f"{counting} may fail in the table although they hold in each batch, if persons of a "
-            "`unit` are in several; remove this, and leave out the persons that return",
+            f"{', '.join(counting)} may fail in the table although they hold in each batch, if "
+            "persons are in several; remove this, and leave out the persons that return",
         )
 
 
