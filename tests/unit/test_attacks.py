@@ -26,7 +26,6 @@ from anonlib.measure.risk._extrapolation import extrapolate
 from anonlib.measure.risk._guesses import ValueGuess, make_guess
 from anonlib.measure.risk._predicates import Predicates, are_single, merge_matches
 from anonlib.measure.risk._reach import Search
-from anonlib.measure.risk._region_index import gather_conditions, index_regions
 from anonlib.measure.risk._regions import ABSENT, EVERYTHING, LineRegions, Range, read_regions
 from anonlib.measure.risk.downcoding import Downcoding, match_guesses
 from anonlib.measure.risk.inference import Inference
@@ -394,27 +393,6 @@ def test_regions_of_nodes_and_shares(tmp_path: Any) -> None:
             assert value in region or region == EVERYTHING
 
 
-def rows_in(regions: Any, conditions: Sequence[Any]) -> list[list[int]]:
-    """The rows in each condition, as an index finds them and as it judges all rows."""
-    index = index_regions(regions, gather_conditions(conditions))
-    every = np.arange(len(regions.regions()))
-    found = [sorted(index.rows(i).tolist()) for i in range(len(conditions))]
-    assert found == [every[index.holds(i, every)].tolist() for i in range(len(conditions))]
-    assert all(size >= len(rows) for size, rows in zip(index.sizes, found, strict=True))
-    return found
-
-
-def test_what_contains_the_root_says_nothing() -> None:
-    regions = read_regions(
-        make_case(small(np.random.default_rng(0)), RECODED).schema["town"],
-        pa.array([["a", "b"], None, ["a"], ["a", None]]),
-        released=True,
-    )
-    assert regions.regions()[1] is EVERYTHING  # most of the class are missing, others anything
-    conditions = [frozenset(["a", "b"]), EVERYTHING, frozenset(["a", None])]
-    assert rows_in(regions, conditions) == [[0, 2], [], [2, 3]]
-
-
 LISTS = st.none() | st.lists(st.none() | st.sampled_from(["", ",", "a", "a,"]), max_size=3)
 PAIRS = st.fixed_dictionaries({"node": st.integers(0, 2), "share": st.none() | st.just(0.5)})
 SHARES = st.none() | st.lists(st.none() | PAIRS, max_size=3)
@@ -465,20 +443,6 @@ def test_a_step_in_python_is_for_each_distinct_value(
     assert sizes == [n_distinct]
     Search(tables.members, ((column,),), case.encodings).find(replace(tables, n_parts=1))
     assert sizes == [n_distinct] * 2
-
-
-@pytest.mark.parametrize("form", ["struct", "text"])
-def test_a_null_interval_says_nothing(form: str) -> None:
-    column = interval_column(pa.int64(), form=form)
-    cells = Cells(np.array([0, 0, 1, 1, 1]), 2)
-    spans = column.recoder.recode(pa.array([3, 5, 4, None, None]), cells, Domain())
-    regions = read_regions(column, spans, released=True)
-    assert regions.regions() == [Range(3, 5), EVERYTHING]
-    conditions = [Range(-np.inf, np.inf), ABSENT]
-    assert rows_in(regions, conditions) == [[0], []]
-    missing = read_regions(column, pa.array([None, 4], pa.int64()), released=False)
-    assert missing.regions() == [ABSENT, Range(4, 4)]
-    assert rows_in(missing, conditions) == [[1], [0]]
 
 
 TYPES = (pa.int64(), pa.float32(), pa.float64(), pa.decimal128(9, 3))

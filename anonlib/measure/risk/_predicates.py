@@ -1,18 +1,19 @@
 """Predicates on rows: conjunctions of conditions. They are counted over tables of any size."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
-from anonlib.arrays import Bools, Codes, Floats, Ints
+from anonlib.arrays import Bools, Codes, Floats
 from anonlib.measure.risk._region_index import (
     Conditions,
     RegionIndex,
     gather_conditions,
     index_regions,
+    join_ranges,
 )
 from anonlib.measure.risk._regions import Region, read_regions
 from anonlib.measure.risk._tables import join_tables
@@ -53,8 +54,8 @@ class Predicates:
     def count(self, tables: Iterable[pa.Table], number: str, *, released: bool) -> Floats:
         """Counts the rows for which each predicate holds.
 
-        Cost: O(n log n) for each column. For each predicate, the rows of its rarest condition, and
-        of these the rows that are left for each other one.
+        Cost: O(n) for each column. For each predicate, the rows of its rarest condition, and for
+        each of these the others up to one that fails.
 
         Args:
             tables: Rows.
@@ -66,96 +67,79 @@ class Predicates:
             of their numbers; then all rows. The rows of a predicate that holds for different
             released rows are not all counted.
         """
-        tally = _Tally(len(self.place))
-        for table in join_tables(tables):
-            tally.n_rows += table.num_rows
-            numbers = _read_numbers(table, number)
-            # Of released rows, only whether they are one is asked, and these are not.
-            some = ~tally.have_several() if released else np.ones(len(self.place), np.bool_)
-            for i, rows in self._find_rows(table, np.flatnonzero(some), released=released):
-                tally.add(i, rows, numbers)
-        return tally.state
+        return self._count(tables, number, None, released=released)[0]
 
     def count_apart(
         self, tables: Iterable[pa.Table], number: str, flag: str
     ) -> tuple[Floats, Floats]:
         """Counts original rows as `count`: those whose flag is false, then those whose flag is
         true."""
-        tallies = _Tally(len(self.place)), _Tally(len(self.place))
-        every = np.arange(len(self.place))
+        return self._count(tables, number, flag, released=False)
+
+    def _count(
+        self, tables: Iterable[pa.Table], number: str, flag: str | None, *, released: bool
+    ) -> tuple[Floats, Floats]:
+        tally = np.zeros((2, len(self.place), 3))
+        tally[:, :, 1], tally[:, :, 2] = np.inf, -np.inf
+        n_rows = np.zeros(2)
         for table in join_tables(tables):
-            flags = table.column(flag).to_numpy()
-            numbers = _read_numbers(table, number)
-            for tally, n_rows in zip(tallies, (int((~flags).sum()), int(flags.sum())), strict=True):
-                tally.n_rows += n_rows
-            for i, rows in self._find_rows(table, every, released=False):
-                is_flagged = flags[rows]
-                tallies[0].add(i, rows[~is_flagged], numbers)
-                tallies[1].add(i, rows[is_flagged], numbers)
-        return tallies[0].state, tallies[1].state
+            flags = np.zeros(table.num_rows, np.bool_)
+            if flag is not None:
+                flags = table.column(flag).to_numpy()
+            n_rows += np.bincount(flags, minlength=2)
+            self._tally(table, _read_numbers(table, number), flags, tally, released=released)
+        before, after = (np.append(its, n) for its, n in zip(tally, n_rows, strict=True))
+        return before, after
 
-    def _find_rows(
-        self, table: pa.Table, some: Ints, *, released: bool
-    ) -> Iterator[tuple[int, Ints]]:
-        """The rows of a table for which predicates hold, in any order; those that hold for none are
-        left out. some: int64[w]. The predicates."""
-        place = self.place[some]
-        used = np.flatnonzero((place >= 0).any(axis=0)).tolist()
-        indexes = {at: self._index(table, at, released=released) for at in used}
-        # At least the rows in each condition; the rarest is looked up first.
-        size = np.full(place.shape, table.num_rows + 1)
-        for at, index in indexes.items():
-            there = place[:, at] >= 0
-            size[there, at] = index.sizes[place[there, at]]
-        order = np.argsort(size, axis=1, kind="stable")
-        n_conditions = (place >= 0).sum(axis=1).tolist()
-        rarest = np.take_along_axis(size, order[:, :1], axis=1)[:, 0]
-        for j in np.flatnonzero(rarest > 0).tolist():
-            first, *others = order[j, : n_conditions[j]].tolist()
-            rows = indexes[first].rows(place[j, first])
-            for at in others:
-                if not len(rows):
-                    break
-                rows = rows[indexes[at].holds(place[j, at], rows)]
-            if len(rows):
-                yield int(some[j]), rows
+    def _tally(
+        self, table: pa.Table, numbers: Floats, flags: Bools, tally: Floats, *, released: bool
+    ) -> None:
+        """Adds the rows of a table to `tally`. See `tally_rows`."""
+        from anonlib.measure.risk._predicates_core import arrange_rows, tally_rows
 
-    def _index(self, table: pa.Table, at: int, *, released: bool) -> RegionIndex:
-        column = self.columns[at]
-        regions = read_regions(column, table.column(column.id), released=released)
-        return index_regions(regions, self.conditions[at])
+        indexes, at = self._index(table, released=released)
+        if not indexes:
+            return
+        ranges = join_ranges([each.ranges for each in indexes])
+        before = np.cumsum([0, *(each.ranges.n_conditions for each in indexes)])[:-1]
+        condition = np.where(self.place[:, at] < 0, -1, self.place[:, at] + before)
+        size = np.append(ranges.sizes, table.num_rows + 1)[condition]
+        turn = np.argsort(size, axis=1, kind="stable")
+        # Where most rows are looked up, those of one condition are near each other in memory.
+        main = indexes[int(np.bincount(turn[:, 0], weights=size.min(axis=1)).argmax())]
+        rows, _ = arrange_rows(main.code, main.start)
+        orders = [arrange_rows(each.code[rows], each.start) for each in indexes]
+        order, place = (np.stack(each) for each in zip(*orders, strict=True))
+        numbers, flags = numbers[rows] if len(numbers) else numbers, flags[rows]
+        # Of released rows, only whether they are one is asked: two that differ are enough.
+        tally_rows(
+            order,
+            np.ascontiguousarray(place.T),
+            *ranges,
+            condition,
+            turn,
+            number=numbers,
+            flag=flags,
+            until_several=released,
+            tally=tally,
+        )
 
-
-class _Tally:
-    """The rows of predicates. See `Predicates.count`."""
-
-    def __init__(self, n: int):
-        self.n_rows = 0
-        self._found = np.zeros((n, 3))
-        self._found[:, 1], self._found[:, 2] = np.inf, -np.inf
-
-    @property
-    def state(self) -> Floats:
-        return np.append(self._found.ravel(), self.n_rows)
-
-    def have_several(self) -> Bools:
-        """bool[predicates]. Whether each holds for rows of several numbers."""
-        found: Bools = self._found[:, 1] < self._found[:, 2]
-        return found
-
-    def add(self, i: int, rows: Ints, numbers: Floats | None) -> None:
-        """Counts rows of a predicate. numbers: float64[n]. Those of all rows of the table."""
-        found = self._found[i]
-        found[0] += len(rows)
-        # Who has two numbers already can only get more.
-        if numbers is not None and len(rows) and not found[1] < found[2]:
-            its = numbers[rows]
-            found[1], found[2] = min(found[1], its.min()), max(found[2], its.max())
+    def _index(self, table: pa.Table, *, released: bool) -> tuple[list[RegionIndex], list[int]]:
+        """The indexes of the columns on which there are conditions, and the column of each."""
+        indexes: list[RegionIndex] = []
+        at: list[int] = []
+        for i in np.flatnonzero((self.place >= 0).any(axis=0)).tolist():
+            values = table.column(self.columns[i].id)
+            regions = read_regions(self.columns[i], values, released=released)
+            indexes += index_regions(regions, self.conditions[i])
+            at += [i] * (len(indexes) - len(at))
+        return indexes, at
 
 
-def _read_numbers(table: pa.Table, name: str) -> Floats | None:
+def _read_numbers(table: pa.Table, name: str) -> Floats:
+    """float64[n]; float64[0] if there are no numbers."""
     if name not in table.column_names:
-        return None
+        return np.empty(0)
     numbers: Floats = table.column(name).to_numpy().astype(np.float64)
     return numbers
 

@@ -1,13 +1,13 @@
 """Finds the rows whose regions lie in conditions, without a look at all rows for each condition."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+import pyarrow as pa
 
-from anonlib.arrays import Bools, Floats, Ints
+from anonlib.arrays import Floats, Ints
 from anonlib.measure.risk._regions import ABSENT, LineRegions, Members, Range, Region, Sets
 
 
@@ -35,108 +35,93 @@ def gather_conditions(regions: Sequence[Region]) -> Conditions:
     return tuple(each for each in regions if isinstance(each, frozenset))
 
 
-@dataclass(frozen=True, eq=False)
-class LineIndex:
-    """Regions on a line, in the order of their lower ends, and c conditions.
+class PlaceRanges(NamedTuple):
+    """Where the rows of c conditions stand in an order of rows, as r ranges of places.
 
     Attributes:
-        regions: The n regions.
-        conditions: The conditions.
-        order: int64[n]. The rows by their lower ends; those without ends are last.
-        start: int64[c]. By condition: the first place in this order that may lie in it.
-        stop: int64[c]. The place after the last one.
+        first: int64[r]. The first place of each range.
+        stop: int64[r]. The place after its last one.
+        bounds: int64[c + 1]. Where the ranges of each condition begin and end; they ascend.
     """
 
-    regions: LineRegions
-    conditions: LineConditions
-    order: Ints
-    start: Ints
+    first: Ints
     stop: Ints
+    bounds: Ints
+
+    @property
+    def n_conditions(self) -> int:
+        return len(self.bounds) - 1
 
     @property
     def sizes(self) -> Ints:
-        """int64[c]. At least the rows in each condition."""
-        return self.stop - self.start
-
-    def rows(self, i: int) -> Ints:
-        """The rows that lie in a condition, in any order."""
-        rows = self.order[self.start[i] : self.stop[i]]
-        low, high, end = self.regions.low, self.regions.high, self.conditions.high[i]
-        return rows if high is low or np.isnan(end) else rows[high[rows] <= end]
-
-    def holds(self, i: int, rows: Ints) -> Bools:
-        """bool[rows]. Which of some rows lie in a condition."""
-        least, low = self.conditions.low[i], self.regions.low[rows]
-        if np.isnan(least):
-            return np.isnan(low) & (self.regions.null is ABSENT)
-        found: Bools = (low >= least) & (self.regions.high[rows] <= self.conditions.high[i])
-        return found
+        """int64[c]. The rows of each condition."""
+        before = np.append(0, np.cumsum(self.stop - self.first))
+        sizes: Ints = np.diff(before[self.bounds])
+        return sizes
 
 
-@dataclass(frozen=True, eq=False)
-class SetIndex:
-    """Regions that are sets, in the order of the distinct ones, and c conditions.
+def join_ranges(parts: Sequence[PlaceRanges]) -> PlaceRanges:
+    """The conditions of one or more parts, one after the other."""
+    first, stop = (np.concatenate([each[i] for each in parts]) for i in range(2))
+    before = np.cumsum([0, *(len(each.first) for each in parts)])
+    bounds = [each.bounds[:-1] + n for each, n in zip(parts, before, strict=False)]
+    return PlaceRanges(first, stop, np.concatenate([*bounds, before[-1:]]))
+
+
+class RegionIndex(NamedTuple):
+    """n rows in an order of their regions.
 
     Attributes:
-        regions: The n regions.
-        inside: By condition: the places of the distinct regions that lie in it.
-        order: int64[n]. The rows by their distinct regions.
-        start: int64[distinct + 1]. The first place of each in this order, and n.
+        code: int64[n]. What rows are ordered by.
+        start: int64[d + 1]. The rows with lower codes, for each of d codes; then n.
+        ranges: The places of conditions in this order.
     """
 
-    regions: Sets
-    inside: Sequence[Ints]
-    order: Ints
+    code: Ints
     start: Ints
-    _flags: dict[int, Bools] = field(default_factory=dict)
-
-    @property
-    def sizes(self) -> Ints:
-        """int64[c]. The rows in each condition."""
-        count = np.diff(self.start)
-        return np.array([count[places].sum() for places in self.inside], np.int64)
-
-    def rows(self, i: int) -> Ints:
-        """The rows that lie in a condition, in any order."""
-        parts = [self.order[self.start[p] : self.start[p + 1]] for p in self.inside[i].tolist()]
-        return np.concatenate([np.empty(0, np.int64), *parts])
-
-    def holds(self, i: int, rows: Ints) -> Bools:
-        """bool[rows]. Which of some rows lie in a condition."""
-        if i not in self._flags:
-            self._flags[i] = np.zeros(len(self.regions.distinct), np.bool_)
-            self._flags[i][self.inside[i]] = True
-        found: Bools = self._flags[i][self.regions.index[rows]]
-        return found
+    ranges: PlaceRanges
 
 
-RegionIndex: TypeAlias = LineIndex | SetIndex
-
-
-def index_regions(regions: LineRegions | Sets, conditions: Conditions) -> RegionIndex:
-    """The index of n regions of a column for conditions on it. Cost: O(n log n)."""
+def index_regions(regions: LineRegions | Sets, conditions: Conditions) -> list[RegionIndex]:
+    """The indexes of n regions of a column: a region lies in a condition if it is among its rows in
+    each of them. Cost: O(n), and O(d log d) for d distinct ends."""
     if isinstance(regions, LineRegions):
         assert isinstance(conditions, LineConditions)
-        return _index_line(regions, conditions)
+        points = regions.high is regions.low
+        both = (regions.low,) if points else (regions.low, regions.high)
+        return [_index_ends(each, conditions, regions.null) for each in both]
     assert not isinstance(conditions, LineConditions)
-    order = np.argsort(regions.index)
-    start = np.searchsorted(regions.index[order], np.arange(len(regions.distinct) + 1))
-    return SetIndex(regions, _find_inside(regions.distinct, conditions), order, start)
+    start = _accumulate(regions.index, len(regions.distinct))
+    inside, bounds = _find_inside(regions.distinct, conditions)
+    ranges = PlaceRanges(start[inside], start[inside + 1], bounds)
+    return [RegionIndex(regions.index, start, ranges)]
 
 
-def _index_line(regions: LineRegions, conditions: LineConditions) -> LineIndex:
-    order = np.argsort(regions.low)
-    ends = regions.low[order]
-    start = np.searchsorted(ends, conditions.low)
-    stop = np.searchsorted(ends, conditions.high, side="right")
+def _index_ends(ends: Floats, conditions: LineConditions, null: Region) -> RegionIndex:
+    """The index of one of the ends of regions."""
+    encoded = pa.array(ends).dictionary_encode()
+    distinct = encoded.dictionary.to_numpy(zero_copy_only=False)
+    order = np.argsort(distinct)  # NaN is last
+    rank = np.empty(len(order), np.int64)
+    rank[order] = np.arange(len(order))
+    code = rank[encoded.indices.to_numpy()]
+    start = _accumulate(code, len(order))
+    first = start[np.searchsorted(distinct[order], conditions.low)]
+    stop = start[np.searchsorted(distinct[order], conditions.high, side="right")]
     without = np.isnan(conditions.low)
-    start[without] = len(ends) - np.isnan(ends).sum()
-    stop[without] = len(ends) if regions.null is ABSENT else start[without]
-    return LineIndex(regions, conditions, order, start, np.maximum(start, stop))
+    first[without] = len(ends) - np.isnan(ends).sum()
+    stop[without] = len(ends) if null is ABSENT else first[without]
+    ranges = PlaceRanges(first, np.maximum(first, stop), np.arange(len(first) + 1))
+    return RegionIndex(code, start, ranges)
 
 
-def _find_inside(distinct: Sequence[Members], allowed: Sequence[Members]) -> list[Ints]:
-    """By condition: the places of the distinct regions that lie in it; empty ones in none."""
+def _accumulate(code: Ints, n_codes: int) -> Ints:
+    return np.append(0, np.cumsum(np.bincount(code, minlength=n_codes)))
+
+
+def _find_inside(distinct: Sequence[Members], allowed: Sequence[Members]) -> tuple[Ints, Ints]:
+    """The places of the distinct regions that lie in each condition, ascending; empty ones are in
+    none. Then where those of each condition begin and end."""
     from scipy.sparse import csr_matrix
 
     code = {text: i for i, text in enumerate(frozenset(chain(*distinct, *allowed)))}
@@ -148,10 +133,8 @@ def _find_inside(distinct: Sequence[Members], allowed: Sequence[Members]) -> lis
         return csr_matrix((ones, (row, column)), (len(regions), len(code)))
 
     common = (memberships(distinct) @ memberships(allowed).T).tocsc()
+    common.sort_indices()
     size = np.array([len(each) for each in distinct], np.int64)
-    found = []
-    for i in range(len(allowed)):
-        part = slice(common.indptr[i], common.indptr[i + 1])
-        places = common.indices[part]
-        found.append(places[common.data[part] == size[places]].astype(np.int64))
-    return found
+    inside = common.data == size[common.indices]
+    bounds = np.append(0, np.cumsum(inside))[common.indptr]
+    return common.indices[inside].astype(np.int64), bounds
