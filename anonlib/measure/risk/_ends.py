@@ -17,7 +17,7 @@ class Ends(NamedTuple):
     """Finds the ends of columns in one pass.
 
     Attributes:
-        columns: Columns that are released as values.
+        columns: Columns on a line that are released as values.
     """
 
     columns: tuple[Column, ...]
@@ -35,7 +35,8 @@ class Ends(NamedTuple):
             rows = table.column(ROW).to_numpy().astype(np.float64)
             for column in self.columns:
                 its = read_regions(column, table.column(column.id), released=True)
-                if isinstance(its, LineRegions) and not np.isnan(its.low).all():
+                assert isinstance(its, LineRegions)
+                if not np.isnan(its.low).all():
                     both = np.concatenate([_find_least(its.low, rows), _find_least(-its.low, rows)])
                     ends[column.id] = merge_ends(ends.get(column.id, both), both)
             yield table

@@ -7,7 +7,7 @@ be built from a released value and asked of original rows.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -27,8 +27,7 @@ from anonlib.table.schema import Column, Scale, may_be_continuous
 Values: TypeAlias = Any
 
 
-@dataclass(frozen=True)
-class Range:
+class Range(NamedTuple):
     """A region of a column on a line: numbers, dates, or ranks of an order.
 
     Attributes:
@@ -119,7 +118,7 @@ def read_regions(
         values = as_one_array(values)
         form = column.recoder.releases if column.recoder else "value"
         try:
-            if _is_on_line(column, form):
+            if is_on_line(column, form):
                 if not released or form == "value":
                     at = _to_numbers(column, values)
                     return LineRegions(at, at)
@@ -134,7 +133,8 @@ def read_regions(
             raise InputError(f"has the type {values.type}, which is not read here") from None
 
 
-def _is_on_line(column: Column, form: str) -> bool:
+def is_on_line(column: Column, form: str) -> bool:
+    """Whether a column's regions are LineRegions. form: what its recoder releases."""
     if form not in ("value", "interval"):
         return False
     if column.scale is None:

@@ -17,7 +17,15 @@ from anonlib.measure.risk._attack import AttackMeasure
 from anonlib.measure.risk._ends import Ends, merge_ends
 from anonlib.measure.risk._extrapolation import extrapolate
 from anonlib.measure.risk._predicates import Conjunction, Predicates, are_single, merge_matches
-from anonlib.measure.risk._regions import EVERYTHING, LineRegions, Range, Region, Sets, read_regions
+from anonlib.measure.risk._regions import (
+    EVERYTHING,
+    LineRegions,
+    Range,
+    Region,
+    Sets,
+    is_on_line,
+    read_regions,
+)
 from anonlib.measure.states import States
 from anonlib.table.schema import Column
 
@@ -141,7 +149,8 @@ def _find_single(
         Those of each kind that hold for one released row, and how many of each kind were tried.
     """
     predicates = Predicates.of(columns, [*chain(*candidates)])
-    ends = Ends(tuple(c for c in columns if c.recoder is None or c.recoder.releases == "value"))
+    values = (c for c in columns if c.recoder is None or c.recoder.releases == "value")
+    ends = Ends(tuple(c for c in values if is_on_line(c, "value")))
 
     def count(every: Iterable[pa.Table]) -> States:
         found: dict[str, Floats] = {}
