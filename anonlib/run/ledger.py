@@ -46,7 +46,8 @@ class Entry:
         run_id: The run.
         table: The path of its table.
         key_check: A check value of the ledger's key.
-        persons: Name and type of each column that identifies persons.
+        persons: Name and type of each column that identifies persons, in the order of the tokens:
+            by name; in entries of earlier versions as in their config.
         digest: Of all rows of the table after the run; None in entries of earlier versions whose
             table had rows of unknown persons.
         verdicts: The models that held with persons counted.
@@ -185,7 +186,8 @@ class Ledger:
         entries = self.entries(runs)
         if any(entry.key_check != derive_key_check(self._key) for entry in entries):
             return "the ledger was written with another key"
-        if any(_widest(entry.persons) != _widest(self._persons(schema)) for entry in entries):
+        own = sorted(_widest(self._persons(schema)))
+        if any(sorted(_widest(entry.persons)) != own for entry in entries):
             return "the ledger knows persons by other columns, or by columns of other types"
         if any(entry.unnamed for entry in entries):
             return "rows that were released before name no person"
@@ -227,20 +229,25 @@ class Ledger:
         Cost: a pass over the columns that identify persons, and a join with the ledger. Raises
         StorageError if tokens are gone.
         """
-        entries = self.entries(runs)
-        paths = [f"{self._folder(entry.run_id)}/tokens" for entry in entries]
+        by_order = self._group(self.entries(runs), source.schema)
         with translate_errors("release.ledger"):
-            known = self._read_tokens(*paths)
-            n, wanted = known.count(), sum(entry.n_tokens or 0 for entry in entries)
+            n, wanted, joined = 0, 0, self._tokens(source, by_order)
+            for i, entries in enumerate(by_order.values()):
+                known = self._read_tokens(
+                    *[f"{self._folder(each.run_id)}/tokens" for each in entries]
+                )
+                n += known.count()
+                wanted += sum(entry.n_tokens or 0 for entry in entries)
+                known = known.distinct().toDF(f"token{i}").withColumn(f"known{i}", F.lit(True))
+                joined = joined.join(known, f"token{i}", "left")
             if n != wanted:
                 raise StorageError(
                     f"release.ledger: {n} of its {wanted} tokens are there: files are gone; "
                     "restore the folder of the ledger from a copy"
                 )
-            known = known.distinct().withColumn("known", F.lit(True))
-            joined = self._tokens(source).join(known, "token", "left")
+            found = F.coalesce(*[F.col(f"known{i}") for i in range(len(by_order))])
             row = joined.agg(
-                F.count("known").alias("n"), F.count_if(F.col("token").isNull()).alias("unnamed")
+                F.count(found).alias("n"), F.count_if(F.col("token0").isNull()).alias("unnamed")
             ).collect()[0]
         return int(row["n"]), bool(row["unnamed"])
 
@@ -307,12 +314,11 @@ class Ledger:
                     )
                 ]
             )
-        persons = self._persons(source.schema)
         entry = Entry(
             run_id,
             self._table,
             derive_key_check(self._key),
-            persons,
+            self._persons(source.schema),
             digest,
             (*verdicts, *(self._checks() if state == "checked" else ())),
             state,
@@ -327,7 +333,8 @@ class Ledger:
         self._storage.write(f"{folder}/entry.json", json.dumps(asdict(entry)))
         with translate_errors("release.ledger"):
             # Some object stores go on to list a folder that was removed.
-            self._tokens(source).write.mode("overwrite").parquet(f"{folder}/tokens")
+            tokens = self._tokens(source).toDF("token")
+            tokens.write.mode("overwrite").parquet(f"{folder}/tokens")
             written = self._read_tokens(f"{folder}/tokens")
             nobody = F.count_if(F.col("token").isNull()).alias("nobody")
             row = written.agg(F.count("*").alias("n"), nobody).collect()[0]
@@ -357,8 +364,21 @@ class Ledger:
         return entry if any_table or entry.table == self._table else None
 
     def _persons(self, schema: Schema) -> tuple[tuple[str, str], ...]:
+        """By name, whatever their order in the config: the same columns are the same persons."""
         columns = [schema.by_id(id) for id in self._ids(schema)]
-        return tuple((column.name, self._type(column)) for column in columns)
+        return tuple(sorted((column.name, self._type(column)) for column in columns))
+
+    def _group(
+        self, entries: Iterable[Entry], schema: Schema
+    ) -> dict[tuple[str, ...], list[Entry]]:
+        """Entries by the order of the columns that their tokens are made of. Those that know
+        persons by columns of other names are with those in this run's order."""
+        own = tuple(name for name, _ in self._persons(schema))
+        groups: dict[tuple[str, ...], list[Entry]] = {}
+        for entry in entries:
+            order = tuple(name for name, _ in entry.persons)
+            groups.setdefault(order if {*order} == {*own} else own, []).append(entry)
+        return groups or {own: []}
 
     def _type(self, column: Column) -> str:
         return FOLDED if is_folded(column.source_type, self._fold_case) else str(column.type)
@@ -367,20 +387,32 @@ class Ledger:
         name = self._one_row_per_person
         return (schema[name].id,) if isinstance(name, str) else schema.unit
 
-    def _tokens(self, source: Source) -> DataFrame:
-        """`token`, 32 bytes: one row per person, and a null if rows have no person."""
-        ids, key = self._ids(source.schema), self._key
+    def _tokens(self, source: Source, orders: Iterable[tuple[str, ...]] = ()) -> DataFrame:
+        """`token0`, `token1`, ...: the token of each person, 32 bytes, by each of these orders of
+        the columns, by name if there is none; one row per person, and nulls if rows have no
+        person."""
+        schema, key = source.schema, self._key
+        ids = self._ids(schema)
+        place = {schema.by_id(id).name: i for i, id in enumerate(ids)}
+        places = [[place[name] for name in order] for order in orders or [tuple(sorted(place))]]
         frame = source.raw.select(*[source.columns[id].alias(id) for id in ids])
+        names = [f"token{i}" for i in range(len(places))]
         # pyspark can't read the annotations of a partial; a lambda has none.
-        tokens = frame.mapInArrow(lambda batches: _tokens(batches, key), "token string")
-        return tokens.select(F.unhex("token").alias("token")).distinct()
+        tokens = frame.mapInArrow(
+            lambda batches: _tokens(batches, places, key), ", ".join(f"{n} string" for n in names)
+        )
+        return tokens.select(*[F.unhex(name).alias(name) for name in names]).distinct()
 
 
-def _tokens(batches: Iterable[pa.RecordBatch], key: bytes) -> Iterator[pa.RecordBatch]:
+def _tokens(
+    batches: Iterable[pa.RecordBatch], orders: Sequence[Sequence[int]], key: bytes
+) -> Iterator[pa.RecordBatch]:
+    """By each of these orders of the columns, given by their places: the token of each row."""
     for batch in batches:
         what = f"the tokens of {batch.num_rows} rows"
-        found = run_sanitized(what, partial(key_values, batch.columns, key))
-        yield pa.RecordBatch.from_arrays([found], ["token"])
+        columns = [[batch.columns[place] for place in order] for order in orders]
+        found = [run_sanitized(what, partial(key_values, each, key)) for each in columns]
+        yield pa.RecordBatch.from_arrays(found, [f"token{i}" for i in range(len(orders))])
 
 
 def open_ledger(spark: SparkSession, config: Config, table: str, key: bytes) -> Ledger:

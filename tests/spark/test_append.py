@@ -10,6 +10,9 @@ from pyspark.sql import DataFrame, SparkSession
 
 import anonlib
 from anonlib.run import publish
+from anonlib.run.ledger import Ledger
+from anonlib.source.resolved_source import Source
+from anonlib.table.schema import Schema
 from tests.spark.support import (
     MARKER,
     Said,
@@ -332,3 +335,36 @@ def test_units(shell: Shell, spark: SparkSession, tmp_path: Path) -> None:
     table(spark, tmp_path).limit(1).write.format("delta").mode("append").save(path)
     accepted = ("--set", "release.acknowledge_returning=true")
     refused(shell.release(of_unit(48, 6), *accepted), 2, "left exactly these rows")
+
+
+def test_a_unit_in_another_order(
+    shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Persons are known by the same columns, also those of a ledger whose tokens are in the order
+    of their config, as earlier versions wrote them."""
+
+    def of_unit(first: int, n: int, mode: str = "append", **release: Any) -> Any:
+        frame = batch(first, n).assign(house="a")
+        unit = {"one_row_per_person": False, "unit": ["house", "name"]}
+        made = config(tmp_path, frame, mode, release=release, **unit)
+        made["attributes"]["house"] = {"role": "identifier"}
+        return made
+
+    def as_earlier(ledger: Ledger, schema: Schema) -> Any:
+        return (("name", "string"), ("house", "string"))
+
+    def tokens_as_earlier(ledger: Ledger, source: Source) -> Any:
+        return make_tokens(ledger, source, [("name", "house")])
+
+    make_tokens = Ledger._tokens
+    with monkeypatch.context() as patch:
+        patch.setattr(Ledger, "_persons", as_earlier)
+        patch.setattr(Ledger, "_tokens", tokens_as_earlier)
+        assert shell.release({**of_unit(0, 30, "error"), "unit": ["name", "house"]}).code == 0
+    unknown = {"acknowledge_returning": "unknown"}
+    refused(shell.release(of_unit(20, 30, **unknown)), 2, "10 persons of the source were released")
+    said = shell.release(of_unit(30, 12))
+    assert said.code == 0, said.err
+    for unit in (["name", "house"], ["house", "name"]):
+        again = shell.release({**of_unit(25, 30), "unit": unit})
+        refused(again, 2, "17 persons of the source were released")

@@ -115,6 +115,8 @@ def test_columns_that_identify_persons(store: Far) -> None:
     assert ledger(fold=True)._persons(SCHEMA) == (("name", FOLDED),)
     by_unit = (("born", "int64"), ("mail", FOLDED))
     assert ledger(person=False)._persons(SCHEMA) == by_unit
+    # The order of the columns makes no other persons.
+    assert ledger(person=False)._persons(replace(SCHEMA, unit=("c2", "c1"))) == by_unit
 
 
 def test_runs_of_a_table_that_was_moved_or_is_gone(store: Far) -> None:
@@ -199,6 +201,21 @@ def test_whole_numbers_that_identify_persons_are_of_one_type(store: Far) -> None
     assert "of other types" in (ledger(person="born").doubt(["one"], SCHEMA) or "")
 
 
+def test_persons_of_the_same_columns_in_another_order(store: Far) -> None:
+    """As entries of earlier versions have them; tokens are compared in the order of the entry."""
+    old = replace(ONE, persons=(("mail", FOLDED), ("born", "int32")))
+    other = replace(ONE, run_id="other", persons=(("name", "string"),))
+    put(store, old, replace(TWO, persons=(("born", "int64"), ("mail", FOLDED))), other)
+    made = ledger(person=False)
+    assert made.doubt(RUNS, SCHEMA) is None
+    entries = made.entries([*RUNS, "other"])
+    assert {
+        order: [each.run_id for each in found]
+        for order, found in (made._group(entries, SCHEMA).items())
+    } == {("mail", "born"): ["one"], ("born", "mail"): ["other", "two"]}
+    assert made._group([], SCHEMA) == {("born", "mail"): []}
+
+
 def test_an_id_of_another_tables_run(store: Far) -> None:
     put(store, replace(ONE, table="another"))
     source: Any = SimpleNamespace(schema=SCHEMA)
@@ -280,11 +297,17 @@ def test_the_tokens_of_a_source() -> None:
         pa.record_batch({"c0": ["a", None]}, pa.schema([("c0", pa.string())])),
         pa.record_batch({"c0": ["b"]}),
     ]
-    found = [*module._tokens(batches, KEY)]
-    assert [batch.column("token").to_pylist() for batch in found] == [
-        [token(["a"]).hex(), None],
-        [token(["b"]).hex()],
+    found = [*module._tokens(batches, [[0]], KEY)]
+    assert [batch.to_pydict() for batch in found] == [
+        {"token0": [token(["a"]).hex(), None]},
+        {"token0": [token(["b"]).hex()]},
     ]
+    pair = pa.record_batch({"c1": [7, 7], "c2": ["b", None]})
+    (found,) = module._tokens([pair], [[0, 1], [1, 0]], KEY)
+    assert found.to_pydict() == {
+        "token0": [token([7, "b"]).hex(), None],
+        "token1": [token(["b", 7]).hex(), None],
+    }
 
 
 class Batches(list[pa.RecordBatch]):
@@ -297,7 +320,7 @@ class Batches(list[pa.RecordBatch]):
         return Batches(work(self))
 
     def distinct(self) -> set[str | None]:
-        return {token for batch in self for token in batch.column("token").to_pylist()}
+        return {token for batch in self for token in batch.column("token0").to_pylist()}
 
 
 def test_a_person_has_one_token(
@@ -356,7 +379,9 @@ def no_columns(monkeypatch: pytest.MonkeyPatch) -> None:
         def __getattr__(self, name: str) -> Any:
             return lambda *_: self
 
-    functions = dict.fromkeys(["count_if", "col", "lit", "count", "unhex"], lambda *_: Any_())
+    functions = dict.fromkeys(
+        ["count_if", "col", "lit", "count", "unhex", "coalesce"], lambda *_: Any_()
+    )
     monkeypatch.setattr(module, "F", SimpleNamespace(**functions))
 
 
@@ -419,7 +444,7 @@ class Tokens:
 
 def with_tokens(made: Ledger, tokens: Tokens, patch: pytest.MonkeyPatch) -> None:
     patch.setattr(made, "_spark", SimpleNamespace(read=tokens))
-    patch.setattr(made, "_tokens", lambda source: tokens)
+    patch.setattr(made, "_tokens", lambda source, orders=(): tokens)
 
 
 @pytest.mark.parametrize(
@@ -429,7 +454,8 @@ def test_persons_that_come_again(
     store: Far, no_columns: None, monkeypatch: pytest.MonkeyPatch, n: int, unnamed: int
 ) -> None:
     put(store, ONE, replace(TWO, n_tokens=2))
-    made, tokens, source = ledger(), Tokens(n, n=3, unnamed=unnamed), SimpleNamespace()
+    made, tokens = ledger(), Tokens(n, n=3, unnamed=unnamed)
+    source = SimpleNamespace(schema=SCHEMA)
     with_tokens(made, tokens, monkeypatch)
     if n == 5:
         assert made.returning(source, RUNS) == (3, bool(unnamed))  # type: ignore[arg-type]
@@ -443,7 +469,7 @@ def test_a_run_that_released_nobody(
     store: Far, no_columns: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     put(store, replace(ONE, n_tokens=0))
-    made, source = ledger(), SimpleNamespace()
+    made, source = ledger(), SimpleNamespace(schema=SCHEMA)
     with_tokens(made, Tokens(0, n=0, unnamed=0), monkeypatch)
     assert made.returning(source, ["one"]) == (0, False)  # type: ignore[arg-type]
 
