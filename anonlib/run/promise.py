@@ -3,18 +3,20 @@
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from anonlib import registry
 from anonlib.config.model import Config, bind_models
 from anonlib.config.paths import find_record_path
 from anonlib.config.policies import Policy, make_policy_spec
+from anonlib.config.resolve import find_orders, read_protected_hierarchies
 from anonlib.config.summary import find_persons, label_plugin
 from anonlib.errors import InputError
+from anonlib.partition.controller import Controller
 from anonlib.privacy import PrivacyModel, build_models
-from anonlib.table.schema import Role, Schema
+from anonlib.table.schema import Role, Scale, Schema
 
 if TYPE_CHECKING:
     from anonlib.run.history import History
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
 
 #: How rows belong to persons, where the config only declares it.
 DECLARED = "declaration"
+#: Whose rows hold the models alone, where the record of an earlier version does not say.
+UNKNOWN = "a column that the record, of an earlier version of anonlib, does not name"
 
 
 @dataclass(frozen=True)
@@ -37,6 +41,10 @@ class Promise:
         tokens: Digests of the texts that mean a missing sensitive value.
         rules: By policy and id of its rules: a digest of what the rule asks for.
         exempt: The insensitive columns whose rare combinations are acknowledged.
+        apart: The column whose data controllers each hold the models, and whether those that fail
+            may merge; empty if the models are of all rows together.
+        orders: By what they are, "order of column x" or "hierarchy of column x": digests of those
+            that models measure by, or that released ranks are read by.
     """
 
     models: tuple[PrivacyModel, ...]
@@ -47,6 +55,8 @@ class Promise:
     tokens: tuple[str, ...]
     rules: Mapping[str, str] = field(default_factory=dict)
     exempt: tuple[str, ...] = ()
+    apart: str = ""
+    orders: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def digest(self) -> str:
@@ -65,6 +75,8 @@ class Promise:
             "missing_tokens": list(self.tokens),
             **({"rules": dict(sorted(self.rules.items()))} if self.rules else {}),
             **({"exempt": sorted(self.exempt)} if self.exempt else {}),
+            **({"apart": self.apart} if self.apart else {}),
+            **({"orders": dict(sorted(self.orders.items()))} if self.orders else {}),
         }
 
     @classmethod
@@ -82,6 +94,8 @@ class Promise:
                 tokens=tuple(content["missing_tokens"]),
                 rules=dict(content.get("rules", {})),
                 exempt=tuple(content.get("exempt", ())),
+                apart=content.get("apart", ""),
+                orders=dict(content.get("orders", {})),
             )
         except (KeyError, TypeError, AttributeError, ValueError):
             raise InputError("the promise in the record is damaged") from None
@@ -115,18 +129,49 @@ class Promise:
         for name, rule in prior.rules.items():
             if self.rules.get(name) != rule:
                 yield f"{name} was promised, and this config's policy has no such rule"
+        if prior.apart and prior.apart not in (self.apart, f"merged {self.apart}"):
+            now = f"of {self.apart}" if self.apart else "of all rows together"
+            yield f"models were promised for each controller of {prior.apart}, and are {now} now"
+        yield from self._find_other_orders(prior)
+
+    def _find_other_orders(self, prior: "Promise") -> Iterator[str]:
+        """The orders and hierarchies that `prior` goes by, and this goes by others."""
+        models = [*prior.models, *(m for own in prior.controllers.values() for m in own)]
+        used = {f"order of column {model.column}" for model in models if model.by_order}
+        used |= {f"hierarchy of column {model.column}" for model in models if model.by_hierarchy}
+        ranked = Role.QUASI_IDENTIFIER.value
+        used |= {f"order of column {n}" for n, how in prior.columns.items() if ranked in how}
+        for name in prior.orders.keys() | (self.orders.keys() & used):
+            if name not in prior.orders:
+                yield f"the {name} is not in the record, which is of an earlier version of anonlib"
+            elif prior.orders[name] != self.orders.get(name):
+                yield f"the {name} was another one"
 
 
-def find_promise(history: "History", records: "Storage") -> tuple[str, Promise | None]:
+class TablePromise(NamedTuple):
+    """What is known of a table's promise.
+
+    Attributes:
+        digest: Its digest, from the public manifest.
+        promise: The promise, from the private record; None without that record.
+        is_apart: Whether each data controller holds the models, by the manifest.
+    """
+
+    digest: str
+    promise: Promise | None
+    is_apart: bool = False
+
+    def is_same(self, promise: Promise) -> bool:
+        """Whether a promise is just this one. Digests of earlier versions are without `apart`."""
+        return promise.digest == self.digest and bool(promise.apart) == self.is_apart
+
+
+def find_promise(history: "History", records: "Storage") -> TablePromise:
     """The promise of a table's newest release.
 
     Args:
         history: That of the table.
         records: The folder of the private records.
-
-    Returns:
-        Its digest, from the public manifest.
-        The promise, from the private record; None without that record.
 
     Raises:
         InputError: The manifest has no promise, or not the same one as the record.
@@ -134,6 +179,7 @@ def find_promise(history: "History", records: "Storage") -> tuple[str, Promise |
     try:
         content = json.loads(history.newest_manifest())
         digest, run_id = str(content["promise_sha256"]), str(content["run_id"])
+        is_apart = Controller.type in content["partition"]["steps"]
     except (ValueError, KeyError, TypeError):
         raise InputError(
             f"release.path: the manifest of {history.path} does not say what the table promises; "
@@ -141,7 +187,7 @@ def find_promise(history: "History", records: "Storage") -> tuple[str, Promise |
         ) from None
     path = find_record_path(records.root, run_id)
     if not records.exists(path):
-        return digest, None
+        return TablePromise(digest, None, is_apart)
     try:
         promise = Promise.from_dict(json.loads(records.read(path))["promise"])
     except (ValueError, KeyError, TypeError):
@@ -153,21 +199,23 @@ def find_promise(history: "History", records: "Storage") -> tuple[str, Promise |
             f"release.record: the promise in {path} is not that in the manifest of {history.path}: "
             "one of them was changed, or belongs to another table"
         )
-    return digest, promise
+    if is_apart and not promise.apart:
+        promise = replace(promise, apart=UNKNOWN)
+    return TablePromise(digest, promise, is_apart)
 
 
 def require_kept(promise: Promise, history: "History", records: "Storage") -> None:
     """Raises InputError unless a promise is at least as strong as the table's."""
-    digest, prior = find_promise(history, records)
-    if promise.digest == digest:
+    known = find_promise(history, records)
+    if known.is_same(promise):
         return
-    if prior is None:
+    if known.promise is None:
         raise InputError(
-            f"release.path: {history.path} was released with other models, roles, columns or "
-            f"persons, and its private record is not in {records.root}, so it is unknown "
-            "which promise is stronger; append with the same ones, or put the record there"
+            f"release.path: {history.path} was released with other models, roles, columns, orders, "
+            f"controllers or persons, and its private record is not in {records.root}, so it is "
+            "unknown which promise is stronger; append with the same ones, or put the record there"
         )
-    if lacking := sorted(promise.weaknesses(prior)):
+    if lacking := sorted(promise.weaknesses(known.promise)):
         raise InputError(
             f"release.path: the table at {history.path} promises more than this config: "
             f"{'; '.join(lacking)}; a batch may only strengthen it"
@@ -177,14 +225,14 @@ def require_kept(promise: Promise, history: "History", records: "Storage") -> No
 def describe_change(promise: Promise, history: "History", records: "Storage") -> Iterator[str]:
     """Notes on a promise that replaces a table's and is weaker; nothing if it is as strong."""
     try:
-        digest, prior = find_promise(history, records)
+        known = find_promise(history, records)
     except InputError:
         yield "what the replaced table promised is unknown"
         return
-    if prior is not None:
-        lacking = sorted(promise.weaknesses(prior))
+    if known.promise is not None:
+        lacking = sorted(promise.weaknesses(known.promise))
         yield from (f"the replaced table promised more: {text}" for text in lacking)
-    elif promise.digest != digest:
+    elif not known.is_same(promise):
         yield "the replaced table promised something else; its private record was not found"
 
 
@@ -212,7 +260,36 @@ def make_promise(config: Config, schema: Schema) -> Promise:
             for name, attribute in config.attributes.items()
             if attribute.role is Role.INSENSITIVE and config.privacy.acknowledges_unique(name)
         ),
+        apart="" if controller is None else _name_controllers(controller),
+        orders=_digest_orders(config, schema),
     )
+
+
+def _name_controllers(step: Controller) -> str:
+    """Before the name of the column, which may be any text."""
+    return f"merged column {step.column}" if step.merge else f"column {step.column}"
+
+
+def _digest_orders(config: Config, schema: Schema) -> dict[str, str]:
+    """By what it is: a digest of each order and hierarchy that a model measures by, or that the
+    released values of a quasi-identifier are ranks of."""
+    models, attributes = config.all_models, config.attributes
+    orders = {name: [*order] for name, order in find_orders(models, attributes).items()}
+    orders |= {
+        column.name: [*column.order]
+        for column in schema.quasi_identifiers
+        # A recoder that takes columns without an order, too, releases no ranks.
+        if column.order and Scale.NOMINAL not in column.recoder.scales
+    }
+    trees = {
+        name: [[*tree.names], tree.tree.parent.tolist()]
+        for name, tree in read_protected_hierarchies(models, attributes).items()
+    }
+    return {
+        f"{kind} of column {name}": _digest(json.dumps(each))
+        for kind, found in (("order", orders), ("hierarchy", trees))
+        for name, each in found.items()
+    }
 
 
 def _digest_rules(policy: Policy) -> dict[str, str]:

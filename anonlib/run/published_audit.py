@@ -41,8 +41,7 @@ def find_published_audit(
     It does if the private record of that run has the same promise, the version that the run left
     and as many rows as the table, and all later commits moved the same rows to other files
     (OPTIMIZE, VACUUM). There is none with a model that compares classes with the whole table, which
-    added rows change, or with one that uses a hierarchy or an order, which promises lack. Cost: a
-    few small files.
+    added rows change. Cost: a few small files.
 
     Args:
         promise: What the rows that are added promise.
@@ -54,7 +53,7 @@ def find_published_audit(
         What is known; None where any of it is in doubt, so that the rows must be read.
     """
     newest = next(iter(history.commits()), None)
-    if newest is None or any(m.relative or m.by_hierarchy or m.by_order for m in promise.models):
+    if newest is None or any(model.relative for model in promise.models):
         return None
     path = find_record_path(records.root, newest.run_id)
     version = history.version_of(newest.run_id)

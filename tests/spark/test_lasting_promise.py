@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.spark.support import Said, Shell, multiset, people, settings, start_from
+from tests.spark.support import MARKER, Said, Shell, multiset, people, settings, start_from
 from tests.spark.test_append import KEY, batch, config, table
 from tests.spark.test_known_rows import REREAD
 
@@ -73,6 +73,49 @@ def test_a_stronger_batch_binds_the_next(shell: Shell, started: Path) -> None:
     assert manifest_of(started)["promise_sha256"] != first_promise
     said = shell.release(config(started, batch(140, 60), privacy=models_of(5, 2)))
     refused(said, "alpha_k alpha=0.9 attribute=illness was promised")
+
+
+def test_orders_hierarchies_and_controllers_stay(shell: Shell, tmp_path: Path) -> None:
+    """By another order or hierarchy a model measures less, and a released interval means something
+    else; without its controllers, nothing holds for each of them."""
+    trees = {}
+    for name, group in (("flat", "*"), ("deep", "g;h;*")):
+        trees[name] = tmp_path / f"{name}.csv"
+        values = [f"{MARKER}-illness-{i};{group}" for i in range(5)]
+        trees[name].write_text("\n".join([*values, "other;*"]))
+    close = {"type": "t_closeness", "t": 0.9, "attribute": "illness", "distance": "hierarchical"}
+    private = models_of(5)
+    private["models"].append(close)
+    by_place = {"steps": [{"type": "controller", "column": "place"}, {"type": "kmeans"}]}
+
+    def made(
+        first: int, mode: str = "append", order: str = "abc", tree: str = "flat", **changes: Any
+    ) -> Any:
+        frame = batch(first, 60)
+        frame["grade"] = [*"abc"] * 20
+        frame["place"] = ["north"] * 30 + ["south"] * 30
+        recode = {"columns": {"grade": "interval"}}
+        given = {"privacy": private, "partition": by_place, "recode": recode, **changes}
+        found = config(tmp_path, frame, mode, **given)
+        grade = {"role": "quasi_identifier", "scale": "ordinal", "order": [*order]}
+        found["attributes"] |= {"grade": grade, "place": {"role": "drop"}}
+        found["attributes"]["illness"]["hierarchy"] = str(trees[tree])
+        return found
+
+    said = shell.release(made(0, "error"))
+    assert said.code == 0, said.err
+    changes: list[tuple[dict[str, Any], str]] = [
+        ({"order": "bca"}, "the order of column grade was another one"),
+        ({"tree": "deep"}, "the hierarchy of column illness was another one"),
+        (
+            {"partition": {"steps": [{"type": "kmeans"}]}},
+            "each controller of column place, and are",
+        ),
+    ]
+    for change, text in changes:
+        refused(shell.release(made(60, **change)), text, "a batch may only strengthen it")
+    said = shell.release(made(60))
+    assert said.code == 0, said.err
 
 
 def test_overwriting_says_what_is_weaker(shell: Shell, started: Path) -> None:

@@ -4,6 +4,7 @@ import itertools
 import json
 from dataclasses import replace
 from hashlib import sha256
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -100,6 +101,8 @@ FIRST = Promise(
     tokens=("t1", "t2"),
     rules={"rule class-size of policy own": "d1"},
     exempt=("note",),
+    apart="merged column inst",
+    orders={"order of column s": "o1", "hierarchy of column s": "h1"},
 )
 STRONGER: list[dict[str, Any]] = [
     {},
@@ -110,6 +113,8 @@ STRONGER: list[dict[str, Any]] = [
     {"tokens": ("t1", "t2", "t3")},
     {"rules": {**FIRST.rules, "rule gate of policy own": "d2"}},
     {"exempt": ()},
+    {"apart": "column inst"},
+    {"orders": {**FIRST.orders, "order of column t": "o2"}},
 ]
 WEAKER: list[dict[str, Any]] = [
     {"models": (KAnonymity(k=2), LDiversity(l=3, attribute="s"))},
@@ -128,6 +133,12 @@ WEAKER: list[dict[str, Any]] = [
     {"rules": {}},
     {"rules": {"rule class-size of policy own": "d2"}},
     {"exempt": ("note", "remark")},
+    {"apart": ""},
+    {"apart": "column other"},
+    {"apart": "merged column other"},
+    {"orders": {}},
+    {"orders": {**FIRST.orders, "order of column s": "o2"}},
+    {"orders": {**FIRST.orders, "hierarchy of column s": "h2"}},
 ]
 
 
@@ -152,8 +163,11 @@ def test_record_and_back() -> None:
     assert "rules" not in without.to_dict()
     assert without.digest != FIRST.digest
     assert again.exempt == FIRST.exempt
-    assert "exempt" not in replace(FIRST, exempt=()).to_dict()
-    for name in FIRST.to_dict().keys() - {"rules", "exempt"}:
+    assert (again.apart, again.orders) == (FIRST.apart, FIRST.orders)
+    plain = replace(FIRST, exempt=(), apart="", orders={})
+    optional = {"rules", "exempt", "apart", "orders"}
+    assert plain.to_dict().keys() == FIRST.to_dict().keys() - (optional - {"rules"})
+    for name in FIRST.to_dict().keys() - optional:
         content = {key: value for key, value in FIRST.to_dict().items() if key != name}
         with pytest.raises(InputError, match="damaged"):
             Promise.from_dict(content)
@@ -180,8 +194,10 @@ class Records:
         return self._files[path]
 
 
-def manifest_of(promise: Promise, run_id: str = "one") -> str:
-    return json.dumps({"promise_sha256": promise.digest, "run_id": run_id})
+def manifest_of(promise: Promise, run_id: str = "one", *steps: str) -> str:
+    partition = {"steps": steps or ["controller"] * bool(promise.apart)}
+    told = {"promise_sha256": promise.digest, "run_id": run_id, "partition": partition}
+    return json.dumps(told)
 
 
 def record_of(promise: Promise) -> str:
@@ -209,13 +225,16 @@ def test_the_log_counts_and_not_the_manifest() -> None:
     there = table(manifest_of(FIRST), manifest_of(OTHER), manifest=manifest_of(OTHER, "two"))
     forgotten = table(manifest=manifest_of(FIRST))
     for each in (there, forgotten):
-        digest, promise = find_promise(each, records(record_of(FIRST)))
-        assert promise is not None
-        assert digest == promise.digest == FIRST.digest
-        assert find_promise(each, records(None)) == (FIRST.digest, None)
+        known = find_promise(each, records(record_of(FIRST)))
+        assert known.promise is not None
+        assert known.digest == known.promise.digest == FIRST.digest
+        assert find_promise(each, records(None)) == (FIRST.digest, None, True)
 
 
-@pytest.mark.parametrize("text", ["", "no JSON", "[]", "{}", '{"run_id": "one"}'])
+@pytest.mark.parametrize(
+    "text",
+    ["", "no JSON", "[]", "{}", '{"run_id": "one"}', '{"promise_sha256": "d", "run_id": "one"}'],
+)
 def test_a_manifest_that_does_not_say(text: str) -> None:
     for there in (table(text), table(manifest=text)):
         with pytest.raises(InputError, match=f"^release.path: the manifest of {ROOT} does not say"):
@@ -268,6 +287,67 @@ def test_without_the_record_no_other_promise_is_known() -> None:
             require_kept(replace(FIRST, **change), table(manifest_of(FIRST)), records(None))
 
 
+EARLIER = replace(FIRST, apart="", orders={})
+
+
+def test_a_promise_of_an_earlier_version() -> None:
+    """It had no orders and no column of controllers. Where the batch needs none it is just the
+    same; where they can't be known, no batch is as strong."""
+    plain = table(manifest_of(EARLIER))
+    for where in (records(record_of(EARLIER)), records(None)):
+        require_kept(EARLIER, plain, where)
+    require_kept(replace(EARLIER, apart="column x"), plain, records(record_of(EARLIER)))
+    by_controller = table(manifest_of(EARLIER, "one", "controller", "kmeans"))
+    for own in ("", "column inst"):
+        batch = replace(EARLIER, apart=own)
+        said = "models were promised for each controller of a column that the record, of an earl"
+        with pytest.raises(InputError, match=said):
+            require_kept(batch, by_controller, records(record_of(EARLIER)))
+        with pytest.raises(InputError, match="its private record is not in"):
+            require_kept(batch, by_controller, records(None))
+        assert [*describe_change(batch, by_controller, records(None))]
+
+
+@pytest.mark.parametrize(
+    ("models", "columns", "orders", "is_known"),
+    [
+        ((), {"s": "sensitive"}, {"order of column s": "o"}, True),  # a new model goes by it
+        (
+            (TCloseness(t=0.1, attribute="s", distance="ordered"),),
+            {"s": "sensitive"},
+            {"order of column s": "o"},
+            False,
+        ),
+        (
+            (TCloseness(t=0.1, attribute="s", distance="ordered"),),
+            {"s": "sensitive"},
+            {"hierarchy of column s": "h"},
+            True,
+        ),
+        (
+            (TCloseness(t=0.1, attribute="s", distance="hierarchical"),),
+            {"s": "sensitive"},
+            {"hierarchy of column s": "h"},
+            False,
+        ),
+        ((), {"s": "quasi_identifier interval"}, {"order of column s": "o"}, False),
+    ],
+)
+def test_orders_that_an_earlier_version_did_not_record(
+    models: tuple[PrivacyModel, ...],
+    columns: dict[str, str],
+    orders: dict[str, str],
+    is_known: bool,
+) -> None:
+    prior = replace(EARLIER, models=models, columns=columns)
+    of_controller = replace(prior, models=(), controllers={"ab12": models})
+    for each in (prior, of_controller):
+        found = [*replace(each, orders=orders).weaknesses(each)]
+        what = next(iter(orders))
+        said = f"the {what} is not in the record, which is of an earlier version of anonlib"
+        assert found == ([] if is_known else [said])
+
+
 def test_what_a_replaced_table_promised() -> None:
     there, known = table(manifest_of(FIRST)), records(record_of(FIRST))
     assert [*describe_change(FIRST, there, known)] == []
@@ -293,7 +373,11 @@ def promise_of(**changes: Any) -> Promise:
             "attributes": {"wage": wage, "age": wage, **changes.get("attributes", {})},
         }
     )
-    fields = [Field(name, "int", pa.int32()) for name in config.attributes]
+    texts = ("grade", "ill")
+    fields = [
+        Field(name, "string", pa.string()) if name in texts else Field(name, "int", pa.int32())
+        for name in config.attributes
+    ]
     return make_promise(config, resolve(config, fields))
 
 
@@ -343,6 +427,59 @@ def test_controllers_are_promised_their_own_models() -> None:
     steps = [{"type": "controller", "column": "place", "models": models}, {"type": "kmeans"}]
     found = promise_of(attributes={"place": {"role": "drop"}}, partition={"steps": steps})
     assert found.controllers == {sha256(b"north").hexdigest(): (KAnonymity(k=30),)}
+    assert found.apart == "column place"
+    merging = {"steps": [{"type": "controller", "column": "place", "merge": True}, steps[1]]}
+    found = promise_of(attributes={"place": {"role": "drop"}}, partition=merging)
+    assert found.apart == "merged column place"
+    assert promise_of().apart == ""
+
+
+GRADE = {"role": "quasi_identifier", "scale": "ordinal", "order": ["lo", "mid", "hi"]}
+OTHER_ORDER = {**GRADE, "order": ["mid", "hi", "lo"]}
+ILL = {"role": "sensitive", "order": ["none", "mild", "bad"]}
+
+
+def by(distance: str) -> dict[str, Any]:
+    close = {"type": "t_closeness", "t": 0.5, "attribute": "ill", "distance": distance}
+    return {"models": [{"type": "k_anonymity", "k": 20}, close]}
+
+
+def ordered(grade: Any, recoder: str) -> Promise:
+    return promise_of(attributes={"grade": grade}, recode={"columns": {"grade": recoder}})
+
+
+@pytest.mark.parametrize("recoder", ["interval", "median", "mode", "set"])
+def test_the_order_of_released_ranks_is_promised(recoder: str) -> None:
+    """Not that of sets, which have none."""
+    found = [*ordered(OTHER_ORDER, recoder).weaknesses(ordered(GRADE, recoder))]
+    said = ["the order of column grade was another one"]
+    assert found == (said if recoder in ("interval", "median") else [])
+    assert "lo" not in json.dumps(ordered(GRADE, recoder).to_dict()).split('"')
+
+
+def test_the_order_that_a_model_measures_by_is_promised() -> None:
+    def made(order: list[str], privacy: Any) -> Promise:
+        return promise_of(attributes={"ill": {**ILL, "order": order}}, privacy=privacy)
+
+    first = made(["none", "mild", "bad"], by("ordered"))
+    assert [*made(["None ", "MILD", "bad"], by("ordered")).weaknesses(first)] == []
+    found = [*made(["mild", "none", "bad"], by("ordered")).weaknesses(first)]
+    assert found == ["the order of column ill was another one"]
+
+
+def test_the_hierarchy_that_a_model_measures_by_is_promised(tmp_path: Path) -> None:
+    def made(text: str) -> Promise:
+        path = tmp_path / "tree.csv"
+        path.write_text(text)
+        ill = {"role": "sensitive", "hierarchy": str(path)}
+        return promise_of(attributes={"ill": ill}, privacy=by("hierarchical"))
+
+    flat = made("flu;*\nhiv;*\n")
+    assert [*made("Flu;*\nhiv;*\n").weaknesses(flat)] == []
+    for other in ("flu;g;*\nhiv;g;*\nzz;y;*\n", "flu;*\nleg;*\n", "flu;*\nhiv;*\nleg;*\n"):
+        found = [*made(other).weaknesses(flat)]
+        assert found == ["the hierarchy of column ill was another one"]
+    assert "flu" not in json.dumps(flat.to_dict())
 
 
 @pytest.mark.parametrize(
@@ -389,6 +526,6 @@ def test_rules_of_a_policy_are_promised() -> None:
 def test_digests_are_those_of_tables_that_are_out() -> None:
     """Manifests have them: with others, a table whose record is gone would take no batch again."""
     rule = {"type": "model", "any_of": [{"type": "k_anonymity", "k": 3}]}
-    assert FIRST.digest.startswith("64e2fec25d2d83200002d342c48eeb45")
+    assert EARLIER.digest.startswith("64e2fec25d2d83200002d342c48eeb45")
     (digest,) = _promise(rule).rules.values()
     assert digest.startswith("1ed5d50cdf61ccfbacfe28a8c5d7ca04")
