@@ -3,7 +3,7 @@ batch. They are encrypted."""
 
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 
@@ -50,6 +50,8 @@ class Waiting:
         config_sha256: The digest of the run's config; None in entries of earlier versions.
         source_version: The version of its source, if that has versions.
         source_files: The digest of the listing of its files, if it is of files.
+        readings: By name of a column of text for which the config says what it is read as: that, in
+            words. None in entries of earlier versions.
     """
 
     run_id: str
@@ -63,6 +65,7 @@ class Waiting:
     config_sha256: str | None = None
     source_version: int | None = None
     source_files: str | None = None
+    readings: Mapping[str, str] | None = None
 
 
 class Backlog:
@@ -136,6 +139,7 @@ class Backlog:
             config_sha256=config_sha256,
             source_version=source.version,
             source_files=digest_listing(source.files) if source.files else None,
+            readings=describe_readings(source),
         )
         folder, key = self.folder(run_id), derive_entry_key(self._key, run_id)
         self._storage.make_private(self._storage.root)
@@ -225,6 +229,13 @@ class Backlog:
     def _write(self, entry: Waiting) -> None:
         text = json.dumps(asdict(entry), ensure_ascii=False)
         self._storage.write(f"{self.folder(entry.run_id)}/entry.json", text)
+
+
+def describe_readings(source: Source) -> dict[str, str]:
+    """By name of a column of text for which the config says what it is read as: that, in words. A
+    type that is inferred from all texts is not among them: it tells no layout."""
+    readings = source.readings.items()
+    return {name: str(cast) for name, cast in readings if cast is not None and not cast.was_seen}
 
 
 def can_wait(error: InfeasibleError) -> bool:

@@ -20,7 +20,7 @@ from anonlib.run.manifest_reading import parse_manifest
 from anonlib.run.promise import describe_change, make_promise, require_kept
 from anonlib.run.publish import Target
 from anonlib.run.published_audit import PublishedAudit, find_published_audit
-from anonlib.run.waiting_rows import require_new_rows
+from anonlib.run.waiting_rows import require_new_rows, require_same_readings
 from anonlib.source.resolved_source import Source
 from anonlib.spark.digest import digest_as, digest_table
 from anonlib.spark.storage import Storage
@@ -61,8 +61,9 @@ class Books:
 
     def require_new_rows(self, source: Source, one_row_per_person: bool | str) -> None:
         """Raises ConfigError, InputError if the source has no rows to add to those that wait, or
-        some of the same."""
+        some of the same, or if those would be read otherwise than when they came."""
         if self.backlog is not None:
+            require_same_readings(source, self.waiting, self.backlog.folder)
             require_new_rows(source, one_row_per_person, self.backlog.folder)
 
     def note_commit(

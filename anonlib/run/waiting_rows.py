@@ -1,13 +1,14 @@
 """The rows that wait in the backlog, held against the source and each other: nobody may be in two
-of them, since a run would count such a person twice."""
+of them, since a run would count such a person twice, and their texts must mean what they meant."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from functools import reduce
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from anonlib.errors import ConfigError, InputError, Problem
+from anonlib.run.backlog import Waiting, describe_readings
 from anonlib.source.resolved_source import Source
 from anonlib.spark.digest import with_halves
 from anonlib.spark.translation import translate_errors
@@ -45,6 +46,47 @@ def require_new_rows(
     if n:
         by_person = isinstance(one_row_per_person, str)
         raise InputError(_describe(n, by_person, parts, [*source.waiting], folder_of))
+
+
+def require_same_readings(
+    source: Source, entries: Iterable[Waiting], folder_of: Callable[[str], str]
+) -> None:
+    """Raises ConfigError if texts of waiting rows would be read otherwise than when they came: by
+    another layout, 1.234 is another number, and 01/02/2024 another day.
+
+    Args:
+        source: A source that the rows were added to.
+        entries: What is known of these rows.
+        folder_of: From a run to the folder of its waiting rows.
+    """
+    if problems := [p for entry in entries for p in _check_readings(source, entry, folder_of)]:
+        raise ConfigError(problems)
+
+
+def _check_readings(
+    source: Source, entry: Waiting, folder_of: Callable[[str], str]
+) -> Iterator[Problem]:
+    now = describe_readings(source)
+    anew = f"remove {folder_of(entry.run_id)}, and release its rows from their source"
+    for name, cast in source.readings.items():
+        where, whose = f"attributes.{name}", f"rows of run {entry.run_id} wait in the backlog"
+        if entry.readings is None:
+            if cast is not None:
+                yield Problem(
+                    where,
+                    f"{whose}, and the earlier version of anonlib that put them there did not note "
+                    f"how their texts were read: {anew}",
+                )
+        elif entry.readings.get(name) != now.get(name):
+            before, after = (
+                f"as {each[name]}" if name in each else "without a `type`"
+                for each in (entry.readings, now)
+            )
+            yield Problem(
+                where,
+                f"{whose} that were read {before}, and would be read {after} now: give the column "
+                f"its former `type` and `layout` until they are published, or {anew}",
+            )
 
 
 def _find_shared(source: Source, one_row_per_person: bool | str) -> tuple[int, list[int]]:

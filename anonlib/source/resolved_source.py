@@ -9,7 +9,7 @@ import pyarrow as pa
 from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import StringType
+from pyspark.sql.types import IntegralType, StringType
 
 from anonlib.config.model import RESERVED_PREFIX, Attribute, Config
 from anonlib.config.places import lies_in, list_private_places
@@ -100,6 +100,15 @@ class Source:
             return ()
         n = f"{len(self.files):,} file" + ("s" if len(self.files) != 1 else "")
         return (f"source.path: nothing has just this name; as a pattern it reads {n}",)
+
+    @property
+    def readings(self) -> dict[str, Cast | None]:
+        """By name of a column that is text in the source: what it is read as; None if as text."""
+        return {
+            column.name: self.casts.get(column.id)
+            for column in self.schema.columns
+            if isinstance(self.fresh.schema[column.id].dataType, StringType)
+        }
 
     def summarize_files(self) -> dict[str, Any]:
         """The part `source_files` of a record, if the source is of files: how many, the digest of
@@ -207,7 +216,7 @@ def _open(
         given = config.attributes
         before = {id: _like(rows, frame, given, needed) for id, rows in waiting.items()}
         raw = _together(fresh, before.values())
-        casts = find_casts(config, names, raw)
+        casts = _restore_widths(fresh, raw) | find_casts(config, names, raw)
         columns = {f"c{i}": read_as(F.col(f"c{i}"), casts.get(f"c{i}")) for i in range(len(names))}
         typed = raw.select(*[column.alias(id) for id, column in columns.items()]).schema
     fields = tuple(read_field(name, typed[i]) for i, name in enumerate(names))
@@ -377,7 +386,18 @@ def open_columns(spark: SparkSession, config: Config, names: Sequence[str]) -> D
 
 
 def _together(fresh: DataFrame, before: Iterable[DataFrame]) -> DataFrame:
+    """All rows. Whole numbers are as wide as the widest of them."""
     return reduce(DataFrame.unionAll, before, fresh)
+
+
+def _restore_widths(fresh: DataFrame, raw: DataFrame) -> dict[str, Cast]:
+    """By id: the type of a column of the source, `fresh`, that waiting rows made wider in `raw`."""
+    return {
+        field.name: Cast(field.dataType.simpleString())
+        for field in fresh.schema
+        if isinstance(field.dataType, IntegralType)
+        and field.dataType != raw.schema[field.name].dataType
+    }
 
 
 def _like(
@@ -394,7 +414,8 @@ def _like(
         attributes: The columns of the config, by name.
         names: Columns that rows may not lack: the unit and the data controller.
 
-    Raises InputError if the rows have other columns or types than the source.
+    Raises InputError if the rows have other columns or types than the source. Whole numbers may be
+    of any width.
     """
     there = {field.name: i for i, field in enumerate(rows.schema)}
     plain = rows.toDF(*[f"w{i}" for i in range(len(there))])
@@ -406,7 +427,8 @@ def _like(
         if place is None and (not dropped or wanted.name in names):
             raise InputError(f"release.backlog: waiting rows have no column {wanted.name}")
         waits = wanted.dataType if place is None else rows.schema[place].dataType
-        if waits.simpleString() != wanted.dataType.simpleString():
+        whole = all(isinstance(type, IntegralType) for type in (waits, wanted.dataType))
+        if waits.simpleString() != wanted.dataType.simpleString() and not whole:
             raise InputError(
                 f"release.backlog: column {wanted.name} is {waits.simpleString()} in waiting rows, "
                 f"and {wanted.dataType.simpleString()} in the source; read it with its former type"

@@ -1,18 +1,23 @@
 """Batches that can not hold the models alone: they wait, encrypted, and go with a later one."""
 
 import shutil
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
-from anonlib.errors import InputError, StorageError
+import anonlib
+from anonlib.errors import ConfigError, InputError, StorageError
 from anonlib.run.publish import Target
 from anonlib.run.run_table import list_past_runs
+from anonlib.run.scan import scan
+from anonlib.source.resolved_source import open_source
 from anonlib.spark.storage import Storage
-from tests.spark.support import MARKER, Shell, holding, left, start_from
+from anonlib.spark.values import find_spark_type
+from tests.spark.support import MARKER, Shell, holding, left, settings, start_from
 from tests.spark.test_append import KEY, batch, config, refused, table
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("noted")]
@@ -136,3 +141,66 @@ def test_a_batch_whose_controllers_fail_waits(
     assert "failed" not in said.err
     assert sealed(started) == {"run-one"}
     assert table(spark, started).count() == 30
+
+
+def test_texts_that_wait_are_read_as_they_were(
+    shell: Shell, spark: SparkSession, tmp_path: Path
+) -> None:
+    """By another layout, the same texts are other days and numbers."""
+
+    def made(first: int, n: int, layout: str, mode: str = "append") -> Any:
+        frame = batch(first, n)
+        frame["wage"] = [f"1.{100 + i}" for i in range(n)]
+        frame["day"] = [f"0{1 + i % 9}/02/2020" for i in range(n)]
+        given = waiting(tmp_path, frame, mode)
+        frame.to_csv(tmp_path / "people.csv", index=False)
+        path = str(tmp_path / "people.csv")
+        given["source"] = {"format": "csv", "path": path, "options": {"header": "true"}}
+        number = "1.234,5" if layout.startswith("dd") else "1,234.5"
+        given["attributes"]["wage"] |= {"type": "double", "layout": number}
+        day = {"role": "insensitive", "type": "date", "layout": layout}
+        given["attributes"]["day"] = day
+        given["privacy"] |= {"acknowledge_unique": ["day"]}
+        return given
+
+    said = shell.release(made(0, 30, "dd/MM/yyyy", "error"))
+    assert said.code == 0, said.err
+    said = shell.release(made(30, 2, "dd/MM/yyyy"), "--run-id", "one")
+    assert "2 rows wait in the backlog" in said.out, said.err
+    refused(
+        shell.release(made(32, 9, "MM/dd/yyyy")),
+        2,
+        "attributes.wage: rows of run one wait in the backlog that were read as double written as "
+        "1.234,5, and would be read as double written as 1,234.5 now",
+        "attributes.day: rows of run one wait in the backlog that were read as date written as dd/",
+    )
+    assert table(spark, tmp_path).count() == 30
+    said = shell.release(made(32, 9, "dd/MM/yyyy"))
+    assert said.code == 0, said.err
+    found = table(spark, tmp_path).selectExpr("min(wage)", "max(month(day))").first()
+    assert (found[0] >= 1100, found[1], sealed(tmp_path)) == (True, 2, set())
+
+
+@pytest.mark.parametrize(("fresh", "waits"), [("int", "bigint"), ("bigint", "int")])
+def test_whole_numbers_of_another_width_that_wait(
+    spark: SparkSession, tmp_path: Path, fresh: str, waits: str
+) -> None:
+    """They are the same numbers: a batch takes them along as its own type, if they fit."""
+
+    def rows(first: int, type: str, wage: str = "id") -> DataFrame:
+        wages = [f"'{first}' || id AS name", f"CAST({wage} AS {type}) AS wage"]
+        return spark.range(9).selectExpr(*wages, "'x' AS city", "string(id % 3) AS illness")
+
+    parsed = anonlib.parse(settings(tmp_path))
+    with closing(open_source(spark, parsed, rows(1, fresh), {"one": rows(2, waits)})) as source:
+        assert find_spark_type(source.schema["wage"].type).simpleString() == fresh
+        assert scan(source, parsed).n_rows == 18
+        wage = source.rows().select(source.schema["wage"].id)
+        assert wage.schema[0].dataType.simpleString() == fresh
+        assert sorted(row[0] for row in wage.collect()) == sorted([*range(9)] * 2)
+    large = {"one": rows(2, "bigint", "id + 2147483645")}
+    source = open_source(spark, parsed, rows(1, "int"), large)
+    with closing(source), pytest.raises(ConfigError, match="6 values can't be read as int"):
+        scan(source, parsed)
+    with pytest.raises(InputError, match="wage is double in waiting rows, and int in the source"):
+        open_source(spark, parsed, rows(1, "int"), {"one": rows(2, "double")})

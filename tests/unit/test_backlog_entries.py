@@ -14,6 +14,8 @@ from anonlib.config.keys import derive_key_check
 from anonlib.errors import ConfigError, InfeasibleError, InputError, Problem, StorageError
 from anonlib.run import backlog as module
 from anonlib.run.backlog import Backlog, Waiting, can_wait
+from anonlib.run.waiting_rows import require_same_readings
+from anonlib.source.casts import Cast
 from anonlib.spark.file_list import digest_listing
 from tests.stores import Far
 
@@ -155,7 +157,13 @@ def source(store: Far, *batches: list[dict[str, Any]]) -> Any:
     columns = [SimpleNamespace(id="c0", name="größe"), SimpleNamespace(id="c1", name="name")]
     schema = SimpleNamespace(columns=columns)
     files = {"people.csv": (3, 4)}
-    return SimpleNamespace(fresh=Frame(store, *made), schema=schema, version=None, files=files)
+    readings = {
+        "name": Cast("date", "dd/MM/yyyy"),
+        "note": None,
+        "city": Cast("int", was_seen=True),
+    }
+    told = {"schema": schema, "version": None, "files": files, "readings": readings}
+    return SimpleNamespace(fresh=Frame(store, *made), **told)
 
 
 def test_rows_come_back_and_are_sealed_and_private(guarded: Guarded) -> None:
@@ -193,6 +201,56 @@ def test_what_an_entry_says_of_its_source(guarded: Guarded) -> None:
         (None, digest_listing(of_files.files)),
         (7, None),
     ]
+    # As the config says it, and not what was inferred.
+    assert [each.readings for each in found if each] == [{"name": "date written as dd/MM/yyyy"}] * 2
+
+
+EUROPEAN, AMERICAN = Cast("double", "1.234,5"), Cast("double", "1,234.5")
+INFERRED, PLAIN = Cast("double", was_seen=True), Cast("double")
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "said"),
+    [
+        ({"wage": str(EUROPEAN)}, {"wage": EUROPEAN, "note": None}, None),
+        ({"gone": str(EUROPEAN)}, {"wage": INFERRED}, None),
+        (
+            {"wage": str(EUROPEAN)},
+            {"wage": AMERICAN},
+            "read as double written as 1.234,5, and would be read as double written as 1,234.5 now",
+        ),
+        ({"wage": str(EUROPEAN)}, {"wage": PLAIN}, "1.234,5, and would be read as double now"),
+        ({"wage": str(EUROPEAN)}, {"wage": INFERRED}, "and would be read without a `type` now"),
+        ({"wage": str(EUROPEAN)}, {"wage": None}, "and would be read without a `type` now"),
+        ({}, {"wage": AMERICAN}, "read without a `type`, and would be read as double written as"),
+        (None, {"wage": None}, None),
+        (None, {"wage": PLAIN}, "did not note how their texts were read: remove backlog/one, and"),
+        (None, {"wage": INFERRED}, "did not note how their texts were read: remove backlog/one, "),
+    ],
+)
+def test_texts_that_would_be_read_otherwise(
+    before: dict[str, str] | None, now: dict[str, Cast | None], said: str | None
+) -> None:
+    """Rows of an earlier version are refused where any text is cast: nobody knows how it was."""
+    given: Any = SimpleNamespace(readings=now)
+    entries = [replace(ONE, readings=before), replace(ONE, run_id="two", readings=before)]
+    if said is None:
+        require_same_readings(given, entries, lambda run_id: f"backlog/{run_id}")
+        return
+    with pytest.raises(ConfigError) as caught:
+        require_same_readings(given, entries, lambda run_id: f"backlog/{run_id}")
+    assert [problem.where for problem in caught.value.problems] == ["attributes.wage"] * 2
+    first, second = map(str, caught.value.problems)
+    assert said in first
+    assert "rows of run one wait in the backlog" in first
+    assert "remove backlog/two, and release its rows from their source" in second
+
+
+def test_an_entry_of_an_earlier_version(store: Far) -> None:
+    content = {name: each for name, each in asdict(ONE).items() if name != "readings"}
+    put(store, "one", json.dumps(content))
+    (entry,) = backlog().waiting(frozenset())
+    assert entry.readings is None
 
 
 def test_rows_that_were_not_written_in_full(

@@ -113,11 +113,13 @@ def test_rows_wait_only_in_a_backlog_and_for_more_rows() -> None:
 
 def test_rows_that_wait_are_not_in_the_source(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Any] = []
-    monkeypatch.setattr(module, "require_new_rows", lambda *given: asked.append(given))
-    source: Any = "source"
-    backlog: Any = SimpleNamespace(folder="folder")
-    Books(None, backlog, ()).require_new_rows(source, "name")
-    assert asked == [("source", "name", "folder")]
+    for name in ("require_same_readings", "require_new_rows"):
+        monkeypatch.setattr(module, name, lambda *given: asked.append(given))
+    source, waiting = "source", ("those of run one",)
+    backlog = SimpleNamespace(folder="folder")
+    anything: Any = (None, backlog, waiting)
+    Books(*anything).require_new_rows(source, "name")  # type: ignore[arg-type]
+    assert asked == [("source", waiting, "folder"), ("source", "name", "folder")]
 
 
 @pytest.mark.parametrize(
