@@ -1,7 +1,7 @@
 """The public manifest of a published table, as it is read again."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -112,6 +112,22 @@ def parse_manifest(text: str) -> Manifest | None:
         return None
     manifest: Manifest = found
     return manifest
+
+
+def find_least_levels(levels: Mapping[str, int], manifests: Iterable[str]) -> dict[str, int]:
+    """By column: the least height of its released nodes in the whole table.
+
+    Args:
+        levels: By column: the height that this run chose for its rows.
+        manifests: The texts of the manifests of the runs before it, whose rows the table has, too.
+            A run that tells no height may have released values as they are.
+    """
+    least = dict(levels)
+    for text in manifests:
+        columns = (parse_manifest(text) or {}).get("columns", ())
+        told = {each["name"]: each.get("parameters", {}).get("level", 0) for each in columns}
+        least = {name: min(level, told.get(name, 0)) for name, level in least.items()}
+    return least
 
 
 def _find_change(history: History, version: int | None) -> int | None:

@@ -24,6 +24,7 @@ from anonlib.run.account import Account
 from anonlib.run.audited_release import AuditedRelease
 from anonlib.run.completion import locate_record, write_ahead, write_manifest
 from anonlib.run.figure_table import write_metrics
+from anonlib.run.manifest_reading import find_least_levels
 from anonlib.run.past import Books, PriorRelease
 from anonlib.run.plan import Plan
 from anonlib.run.promise import make_promise
@@ -290,9 +291,17 @@ class Run:
             split_by,
             trees,
             promise=make_promise(self.config, schema),
-            levels=release.staging.plan.levels,
+            levels=find_least_levels(release.staging.plan.levels or {}, self._list_manifests()),
             persons_return=self.prior.persons_return,
         )
+
+    def _list_manifests(self) -> list[str]:
+        """Those of the runs before this one whose rows stay: as the log describes them, or the
+        newest, which tells of the rows of all."""
+        if self.config.release.mode != "append":
+            return []
+        found = [commit.text for commit in self.target.commits()]
+        return found or [self.target.newest_manifest()]
 
     def _result(
         self,

@@ -84,6 +84,25 @@ def test_one_level_per_column(shell: Shell, spark: SparkSession, tmp_path: Path)
     assert left(tmp_path / "out") == {"table", "table.private"}
 
 
+def test_levels_of_batches(shell: Shell, tmp_path: Path) -> None:
+    """Each batch has its own: the manifest tells the least, which all rows of the table have."""
+    chosen, told = [], {}
+    for first, n, mode in ((0, 90, "error"), (90, 9, "append"), (99, 90, "append")):
+        write_people(tmp_path, frame(first + n).iloc[first:])
+        release = {"mode": mode, "acknowledge_returning": mode == "append"}
+        given = config(tmp_path, "full_domain", release=release)
+        given["attributes"]["name"] = {"role": "identifier"}
+        said = shell.release(given, "--run-id", f"from{first}")
+        assert said.code == 0, said.err
+        record = json.loads((tmp_path / f"out/table.private/from{first}.json").read_text())
+        chosen.append(record["plan"]["levels"])
+        manifest = json.loads((tmp_path / "out/table/_anonlib/manifest.json").read_text())
+        told = {each["name"]: each.get("parameters", {}) for each in manifest["columns"]}
+        for name in ("wage", "city"):
+            assert told[name].get("level", 0) == min(levels[name] for levels in chosen), chosen
+    assert chosen[0] != chosen[1]
+
+
 def test_the_same_whatever_the_order(shell: Shell, spark: SparkSession, tmp_path: Path) -> None:
     found = []
     for i, rows in enumerate([frame(), frame().sample(frac=1.0, random_state=3)]):

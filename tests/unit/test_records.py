@@ -25,6 +25,7 @@ from anonlib.kernels import Kernel
 from anonlib.partition.cuts import Cuts
 from anonlib.privacy.k_anonymity import KAnonymity
 from anonlib.run.manifest_persons import read_persons_return
+from anonlib.run.manifest_reading import find_least_levels
 from anonlib.run.promise import Promise
 from anonlib.run.records import format_manifest, format_record
 from anonlib.run.result import ReleaseResult
@@ -227,6 +228,23 @@ def test_parameters_of_recoders_that_are_public(tmp_path: Path) -> None:
     assert told(None) == [{"bottom": 20, "round_to": 5}, None]
     assert told({"town": 1}) == [{"bottom": 20, "round_to": 5}, {"level": 1}]
     assert told({"town": 0}) == told(None)
+
+    def said_by(levels: dict[str, int]) -> str:
+        report, figures = Report(), StagedFigures()
+        return format_manifest(made, "one", report, figures, 1000, promise=PROMISE, levels=levels)  # type: ignore[arg-type]
+
+    one, two = said_by({"town": 1}), said_by({"town": 2})
+    for texts, least in (
+        ([], 2),
+        ([two], 2),
+        ([one, two], 1),
+        ([two, one], 1),
+        ([two, said_by({})], 0),  # a run with another kernel, which kept values as they are
+        ([two, ""], 0),
+        ([two, "{}"], 0),
+    ):
+        assert find_least_levels({"town": 2}, texts) == {"town": least}
+    assert find_least_levels({}, [one]) == {}
 
 
 def test_hierarchies_of_released_nodes_are_public(tmp_path: Path) -> None:
