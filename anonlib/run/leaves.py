@@ -5,6 +5,7 @@ the features of every row, with the same float32 results.
 """
 
 from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -44,11 +45,12 @@ class CutFeature:
     - missing: 1 if the column is null, else 0.
     - code: the place of the value's hash; the number of hashes if missing.
     - groups: for each group of categories, INDICATOR if the value is in it, else 0. `group` has
-      the group of each hash, then the group of missing values.
+      the group of each hash, then the group of missing values; -1 for none.
+    - none: 0 in every row.
     """
 
     id: str
-    form: Literal["number", "rank", "missing", "code", "groups"]
+    form: Literal["number", "rank", "missing", "code", "groups", "none"]
     mean: float = 0.0
     sd: float = 1.0
     hashes: tuple[int, ...] = ()
@@ -75,61 +77,76 @@ class CompiledTree(NamedTuple):
 def compile_tree(
     tree: CutTree, sample: Sample, encodings: tuple[Encoding, ...], hashes: dict[str, Ints]
 ) -> CompiledTree:
-    """Compiles a tree to linear cuts. hashes: by column id, Spark's hashes of the categories."""
+    """Compiles a tree to linear cuts. hashes: by column id, Spark's hashes of the categories.
+
+    Planes weigh the last features, `Sample.coordinates` in their order, from the start of a chunk:
+    so their products are added up as everywhere.
+    """
     numeric = _numeric(encodings, hashes)
     nominal = [encoding for encoding in encodings if encoding.nominal]
     p = len(numeric)
-    planes = [cut.weights for cut in tree.cuts if isinstance(cut, Plane)]
-    weighed = np.any(planes, axis=0) if planes else np.zeros(p + len(sample.tops), np.bool_)
+    planes = any(isinstance(cut, Plane) for cut in tree.cuts)
     columns = {cut.column for cut in tree.cuts if isinstance(cut, Below)}
-    columns |= set(np.flatnonzero(weighed[:p]).tolist())
     features, place = [], {}  # place: (column, code or None) -> coordinate
     width = 0
     for j in sorted(columns):
-        feature = numeric[j] if j < p else _code(nominal[j - p], hashes)
-        features.append(feature)
+        if planes and j < p:
+            continue
+        features.append(numeric[j] if j < p else _code(nominal[j - p], hashes))
         place[j, -1] = width
         width += 1
     for j, encoding in enumerate(nominal, p):
-        tops = [c for t, (column, c) in enumerate(sample.tops) if column == j and weighed[p + t]]
         sets = [cut.codes for cut in tree.cuts if isinstance(cut, Among) and cut.column == j]
-        if not tops and not sets:
-            continue
-        group = _groups(encoding.n_categories, [*sets, *[np.array([code]) for code in tops]])
-        feature = CutFeature(
-            encoding.id,
-            "groups",
-            hashes=tuple(hashes[encoding.id].tolist()),
-            group=(*group.tolist(), *[0] * (not encoding.missing)),
-        )
-        features.append(feature)
-        place |= {(j, code): width + int(at) for code, at in enumerate(group)}
-        width += feature.width
-    weights = np.zeros((len(tree.cuts), width), np.float32)
+        if sets:
+            group = _groups(encoding.n_categories, sets)
+            features.append(_indicate(encoding, group, hashes))
+            place |= {(j, code): width + int(at) for code, at in enumerate(group)}
+            width += features[-1].width
+    if planes:
+        features += [CutFeature("", "none")] * (-width % CHUNK)
+        width += -width % CHUNK
+        place |= {(j, -1): width + j for j in range(p)}
+        features += numeric
+        features += [_indicate_tops(each, j, sample, hashes) for j, each in enumerate(nominal, p)]
+    weights = np.zeros((len(tree.cuts), sum(f.width for f in features)), np.float32)
     threshold = np.zeros(len(tree.cuts), np.float32)
     for i, cut in enumerate(tree.cuts):
-        threshold[i] = _linear(cut, sample, place, weights[i])
+        if isinstance(cut, Plane):
+            weights[i, width:], threshold[i] = cut
+        else:
+            threshold[i] = _linear(cut, place, weights[i])
     return CompiledTree(
         tuple(features), Cuts(weights, threshold, tree.left, tree.right, tree.roots)
     )
 
 
-def _linear(
-    cut: Below | Among | Plane, sample: Sample, place: dict[tuple[int, int], int], weights: Singles
-) -> float:
+def _linear(cut: Below | Among, place: dict[tuple[int, int], int], weights: Singles) -> float:
     """Fills in the weights of a cut; returns its threshold."""
     if isinstance(cut, Below):
         weights[place[cut.column, -1]] = 1.0
         return cut.threshold
-    if isinstance(cut, Among):
-        weights[[place[cut.column, code] for code in cut.codes.tolist()]] = -1.0
-        return -float(INDICATOR) / 2
-    p = len(cut.weights) - len(sample.tops)
-    keys = [(j, -1) for j in range(p)] + sample.tops
-    for key, weight in zip(keys, cut.weights.tolist(), strict=True):
-        if weight:
-            weights[place[key]] = weight
-    return cut.threshold
+    weights[[place[cut.column, code] for code in cut.codes.tolist()]] = -1.0
+    return -float(INDICATOR) / 2
+
+
+def _indicate_tops(
+    encoding: Encoding, column: int, sample: Sample, hashes: dict[str, Ints]
+) -> CutFeature:
+    """The coordinates of a nominal column's frequent categories."""
+    codes = [code for j, code in sample.tops if j == column]
+    group = np.full(encoding.n_categories, -1)
+    group[codes] = np.arange(len(codes))
+    return _indicate(encoding, group, hashes)
+
+
+def _indicate(encoding: Encoding, group: Ints, hashes: dict[str, Ints]) -> CutFeature:
+    """The indicators of groups of codes. group: int64[codes]. The group of each; -1 for none."""
+    return CutFeature(
+        encoding.id,
+        "groups",
+        hashes=tuple(hashes[encoding.id].tolist()),
+        group=(*group.tolist(), *[-1] * (not encoding.missing)),
+    )
 
 
 def _numeric(encodings: tuple[Encoding, ...], hashes: dict[str, Ints]) -> list[CutFeature]:
@@ -163,17 +180,20 @@ def _groups(n_codes: int, sets: list[Ints]) -> Ints:
 def make_coordinates(schema: Schema, features: tuple[CutFeature, ...]) -> Column:
     """The features of each row, and -1 for the threshold, as an array of floats filled with 0 to
     whole chunks of the inner product."""
-    single = [_expression(f, schema).cast("float") for f in features if f.form != "groups"]
-    ones = [_indicators(f) for f in features if f.form == "groups"]
+    parts: list[Column] = []
+    for grouped, run in groupby(features, lambda feature: feature.form == "groups"):
+        if grouped:
+            parts += map(_indicators, run)
+        else:
+            parts.append(F.array(*[_expression(f, schema).cast("float") for f in run]))
     width = sum(f.width for f in features)
     filled = [-1.0] + [0.0] * (-(width + 1) % CHUNK)
-    rest = F.array(*[F.lit(x).cast("float") for x in filled])
-    if not ones:
-        return F.concat(F.array(*single), rest)
-    return F.concat(*([F.array(*single)] if single else []), *ones, rest)
+    return F.concat(*parts, F.array(*[F.lit(x).cast("float") for x in filled]))
 
 
 def _expression(feature: CutFeature, schema: Schema) -> Column:
+    if feature.form == "none":
+        return F.lit(0.0)
     value = F.col(feature.id)
     if feature.form == "missing":
         return value.isNull().cast("double")
@@ -195,13 +215,13 @@ def _expression(feature: CutFeature, schema: Schema) -> Column:
 
 def _indicators(feature: CutFeature) -> Column:
     value = F.col(feature.id)
-    *groups, missing = feature.group
+    *groups, missing = (each if each >= 0 else feature.width for each in feature.group)
     group, hashes = np.array(groups, np.int64), np.array(feature.hashes, np.int64)
     # Most categories are in one group: only the others are looked up.
     common = int(np.argmax(np.bincount(group))) if len(group) else 0
     listed = group != common
     found = look_up(F.xxhash64(value), hashes[listed], group[listed], common)
-    indicators = np.eye(feature.width, dtype=np.float32) * INDICATOR
+    indicators = np.eye(feature.width + 1, feature.width, dtype=np.float32) * INDICATOR
     place = F.when(value.isNotNull(), found).otherwise(F.lit(missing))
     return F.get(make_constants({"indicators": indicators})["indicators"], place)
 
