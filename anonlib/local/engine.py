@@ -209,8 +209,11 @@ def _release_blocks(
 ) -> MemoryRelease:
     plan = plan_rows(table, schema, config, task, controller)
     task, pools = plan.task, plan.leaf_plan.pools
-    deal = plan.deal() if pools is None else deal_one_each(len(pools))
-    released, totals = anonymize_blocks(plan.with_blocks(deal), replace(task, pools=pools))
+    if pools is None:
+        deal = plan.deal()
+    else:
+        deal, task = deal_one_each(len(pools.of_leaf)), replace(task, pools=pools.of_leaf)
+    released, totals = anonymize_blocks(plan.with_blocks(deal), task)
     if totals.failed:  # blocks are then merged beyond their pool, by the counts of all
         released, totals = anonymize_blocks(plan.with_blocks(plan.deal()), task)
     states: list[Floats] = [*totals.states]

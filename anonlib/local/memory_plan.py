@@ -13,7 +13,7 @@ from anonlib.decisions.controllers import find_controller_centers, identify_name
 from anonlib.decisions.limits import refuse_large, size_sample
 from anonlib.local.leaf_counts import count_in_memory
 from anonlib.local.memory_controllers import find_controllers, settle_controllers
-from anonlib.partition import Sample, send_rows
+from anonlib.partition import Sample, flatten_tree, send_rows
 from anonlib.partition.leaf_plan import LeafPlan, plan_leaves
 from anonlib.partition.repair import (
     BlockCounts,
@@ -224,7 +224,7 @@ def _plan_leaves(
     )
     if sample.share == 1.0:
         return plan, plan.leaf
-    leaf = send_rows(plan.tree, sample, block, root)
+    leaf = send_rows(flatten_tree(plan.tree, sample), block, root)
     for number, its_leaf in plan.heavy.items():
         leaf = np.where(tuples == number, its_leaf, leaf)
     return plan, leaf

@@ -9,7 +9,6 @@ from typing import ClassVar, NamedTuple
 
 from anonlib.arrays import Ints
 from anonlib.partition._tree import (
-    INDICATOR,
     Among,
     Below,
     Cut,
@@ -17,8 +16,10 @@ from anonlib.partition._tree import (
     Grower,
     Plane,
     Sample,
+    flatten_tree,
     send_rows,
 )
+from anonlib.partition.cuts import INDICATOR, FlatTree
 from anonlib.registry import Plugin
 from anonlib.table.block import Block
 
@@ -28,6 +29,7 @@ __all__ = [
     "Below",
     "Cut",
     "CutTree",
+    "FlatTree",
     "Grower",
     "Leaf",
     "Partitioner",
@@ -35,6 +37,7 @@ __all__ = [
     "Sample",
     "TaskPartitioner",
     "TreePartitioner",
+    "flatten_tree",
     "send_rows",
 ]
 

@@ -1,24 +1,30 @@
 """Growing trees: the sample that partitioners see, and their cuts."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from anonlib.arrays import Bools, Ints
+from anonlib.arrays import Bools, Codes, Ints
 from anonlib.errors import ContractError
-from anonlib.partition.cuts import Singles, TreeShape, score_rows, with_one, with_threshold
+from anonlib.partition.cuts import (
+    INDICATOR,
+    FlatTree,
+    Singles,
+    TreeShape,
+    score_rows,
+    with_one,
+    with_threshold,
+)
 from anonlib.table.block import Block
 
 #: The most categories of a nominal column that get a coordinate.
 TOP_CATEGORIES = 8
 #: Categories with at most this share of the rows get no coordinate, and so don't guide cuts.
 MIN_SHARE = 0.02
-#: The value of an indicator. With it, rows of different categories are at squared distance 1, as in
-#: kernels.
-INDICATOR = np.float32(np.sqrt(0.5))
 
 
 class Below(NamedTuple):
@@ -216,21 +222,37 @@ def _check_cut(cut: Cut, sample: Sample) -> None:
         )
 
 
-def send_rows(tree: CutTree, sample: Sample, block: Block, root: Ints) -> Ints:
+def flatten_tree(tree: CutTree, sample: Sample) -> FlatTree:
+    """The arrays of a forest that grew on a sample."""
+    planes = [cut for cut in tree.cuts if isinstance(cut, Plane)]
+    p = sample.block.numeric.shape[1]
+    weights = np.zeros((len(planes), p + len(sample.tops)), np.float32)
+    for row, plane in zip(weights, planes, strict=True):
+        row[:] = plane.weights
+    column, codes, n_planes = [], [], 0
+    for cut in tree.cuts:
+        column.append(-1 - n_planes if isinstance(cut, Plane) else cut.column)
+        codes.append(np.unique(cut.codes) if isinstance(cut, Among) else np.zeros(0, np.int64))
+        n_planes += isinstance(cut, Plane)
+    return FlatTree(
+        np.array(column, np.int32),
+        np.array([0 if isinstance(c, Among) else c.threshold for c in tree.cuts], np.float32),
+        np.cumsum([0, *map(len, codes)]),
+        np.concatenate([np.zeros(0, np.int64), *codes]).astype(np.int32),
+        with_threshold(weights, np.array([plane.threshold for plane in planes])),
+        np.array(sample.tops, np.int32).reshape(-1, 2),
+        np.column_stack([tree.left, tree.right]),
+        tree.roots,
+    )
+
+
+def send_rows(tree: FlatTree, block: Block, root: Ints) -> Ints:
     """int64[n]. The leaf of each row of a table, by a forest that grew on a sample of it. root:
     int64[n], the tree of each row."""
-    rows = Sample(block, np.arange(block.n), 1.0)
-    vars(rows)["tops"] = sample.tops  # planes are in the sample's coordinates
-    start = tree.roots[root].astype(np.int64)
-    leaf = -1 - start
-    # By inner node: the rows that come to it.
-    at = {int(node): np.flatnonzero(start == node) for node in tree.roots if node >= 0}
-    for node, cut in enumerate(tree.cuts):  # a node comes before its children
-        here = at.pop(node)
-        side = rows.left(cut, here)
-        for child, its in ((tree.left[node], here[side]), (tree.right[node], here[~side])):
-            if child < 0:
-                leaf[its] = -1 - child
-            else:
-                at[int(child)] = its
-    return leaf
+    from anonlib.kernels.merge import writable_contiguous
+    from anonlib.partition._walk_core import walk  # this imports numba
+
+    # As pickle writes them, arrays may be read-only, for which loops would be compiled anew.
+    arrays: Iterable[Any] = map(writable_contiguous, cast(Iterable[Codes], tree))
+    columns = writable_contiguous(block.numeric), writable_contiguous(block.nominal)
+    return walk(*columns, FlatTree(*arrays), root)

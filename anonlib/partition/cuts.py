@@ -9,17 +9,20 @@ negative if and only if x < t, in floating point too.
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from anonlib.arrays import Ints
+from anonlib.arrays import Codes, Ints
 
 Singles = npt.NDArray[np.float32]
 
 #: Spark's inner product sums this many products at a time.
 CHUNK = 8
+#: The value of an indicator. With it, rows of different categories are at squared distance 1, as in
+#: kernels.
+INDICATOR = np.float32(np.sqrt(0.5))
 
 
 class TreeShape:
@@ -117,6 +120,31 @@ class Cuts(TreeShape):
             "right": self.right.tolist(),
             "roots": self.roots.tolist(),
         }
+
+
+class FlatTree(NamedTuple):
+    """A forest of cuts of a block's columns, as few arrays: for compiled loops, and quick to bring
+    to a task.
+
+    Attributes:
+        column: int32[i]. The column of the cut of each inner node; -1 - j for the plane j.
+        threshold: float32[i]. The threshold of each `Below`.
+        start: int64[i + 1]. Where the codes of each `Among` start.
+        codes: int32[]. The codes that go left, ascending for each cut.
+        weights: float32[planes, w]. The planes, from `with_threshold`.
+        tops: int32[t, 2]. `Sample.tops`, which the planes weigh.
+        sides: int32[i, 2]. The left and the right child of each inner node, as in `Cuts`.
+        roots: int32[r]. The root of each tree.
+    """
+
+    column: Codes
+    threshold: Singles
+    start: Ints
+    codes: Codes
+    weights: Singles
+    tops: Codes
+    sides: Codes
+    roots: Codes
 
 
 def no_cuts(n_features: int, n_roots: int) -> Cuts:

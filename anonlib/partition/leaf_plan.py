@@ -1,21 +1,41 @@
 """The leaves of a plan, the same for every engine: those of the trees, and one of its own for each
 tuple that is too frequent for a leaf. Tasks bisect leaves that are a little too large, and merge
-those that fail within a pool of neighbours."""
+those that fail within a pool of neighbours. Rows need to be sent to pools only: tasks find their
+leaves."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from anonlib.arrays import Ints
 from anonlib.partition import CutTree, Partitioner, Sample
 from anonlib.partition.chain import grow
-from anonlib.partition.cuts import Cuts
+from anonlib.partition.cuts import TreeShape
 from anonlib.partition.repair import IN_TASK, Leaves, find_centers
 
-#: A pool has at least this many blocks of max_rows: most failing ones find another to merge with,
-#: and tasks have several pools.
+#: A pool has at least this many blocks of max_rows: most failing ones find another to merge with.
 BLOCKS_PER_POOL = 4
+#: Pools are made of subtrees, which few cuts find: each has at most half the rows of a small pool,
+#: or this share of the table and this many rows, if that is more. So tasks have several pools, and
+#: there are pools for many tasks. No number of tasks or cores counts: the same rows have the same
+#: pools everywhere.
+SUBTREE_SHARE, SUBTREE_ROWS = 1 / 32, 62_500
+
+
+class Pools(NamedTuple):
+    """Leaves that a task gets together: neighbours in the forest.
+
+    Attributes:
+        trunk: The forest down to these subtrees.
+        of_trunk: int64[]. The pool of each leaf of the trunk, 0..p-1.
+        of_leaf: int64[b]. The pool of each leaf of the forest.
+    """
+
+    trunk: CutTree
+    of_trunk: Ints
+    of_leaf: Ints
 
 
 @dataclass(frozen=True)
@@ -28,8 +48,8 @@ class LeafPlan:
         leaf: int64[m]. The leaf of each sampled row.
         sizes: int64[b]. The rows of the table in each leaf, estimated.
         leaves: The leaves, as `repair` gets them.
-        pools: int64[b] or None. The pool of each leaf, where tasks may count leaves and merge those
-            that fail within their pool. None where all rows must be counted, and for a single leaf.
+        pools: The pools of the leaves, where tasks may count leaves and merge those that fail
+            within their pool. None where all rows must be counted, and for a single leaf.
         max_rows: The rows of a block; None if leaves stay whole.
     """
 
@@ -38,7 +58,7 @@ class LeafPlan:
     leaf: Ints
     sizes: Ints
     leaves: Leaves
-    pools: Ints | None
+    pools: Pools | None
     max_rows: int | None
 
 
@@ -88,11 +108,59 @@ def plan_leaves(
     plain = not block.joint and not any(model.looks_at == "counts" for model in block.models)
     pools = None
     if small and plain and controller is None and n_leaves > 1:
-        pools = group_leaves(tree, sizes, BLOCKS_PER_POOL * max_rows)
+        pools = make_pools(tree, sizes, max_rows)
     return LeafPlan(tree, heavy, leaf, sizes, leaves, pools, None if whole else max_rows)
 
 
-def group_leaves(cuts: Cuts | CutTree, sizes: Ints, least: int) -> Ints:
+def make_pools(tree: CutTree, sizes: Ints, max_rows: int) -> Pools:
+    """The pools of a forest's leaves.
+
+    Args:
+        tree: The forest.
+        sizes: int64[b]. The rows of each leaf.
+        max_rows: The most rows of a block.
+    """
+    least = BLOCKS_PER_POOL * max_rows
+    most = max(least // 2, int(min(SUBTREE_ROWS, SUBTREE_SHARE * sizes.sum())))
+    trunk, branch = cut_off(tree, sizes, most)
+    of_trunk = group_leaves(trunk, np.bincount(branch, sizes).astype(np.int64), least)
+    return Pools(trunk, of_trunk, of_trunk[branch])
+
+
+def cut_off(tree: CutTree, sizes: Ints, most: int) -> tuple[CutTree, Ints]:
+    """A forest whose subtrees of at most `most` rows became leaves, and int64[b], the new leaf of
+    each old one.
+
+    Args:
+        tree: The forest.
+        sizes: int64[b]. The rows of each leaf.
+        most: The most rows.
+    """
+    sides = np.column_stack([tree.left, tree.right]).tolist()
+    rows = [0] * len(sides)
+    for node in reversed(range(len(sides))):  # children come after their node
+        rows[node] = sum(int(sizes[-1 - c]) if c < 0 else rows[c] for c in sides[node])
+    kept = [node for node, n in enumerate(rows) if n > most]
+    number = {node: i for i, node in enumerate(kept)}
+    ends = [c for node in kept for c in sides[node] if c not in number]
+    ends += [root for root in tree.roots.tolist() if root not in number]
+    number |= {end: -1 - i for i, end in enumerate(ends)}
+    branch = np.empty(len(sizes), np.int64)
+    for i, end in enumerate(ends):
+        below = [end]
+        while below:
+            child = below.pop()
+            if child < 0:
+                branch[-1 - child] = i
+            else:
+                below += sides[child]
+    left, right = np.array([[number[c] for c in sides[node]] for node in kept]).reshape(-1, 2).T
+    roots = np.array([number[root] for root in tree.roots.tolist()], np.int32)
+    cuts = tuple(tree.cuts[node] for node in kept)
+    return CutTree(cuts, left.astype(np.int32), right.astype(np.int32), roots), branch
+
+
+def group_leaves(cuts: TreeShape, sizes: Ints, least: int) -> Ints:
     """int64[leaves]. The pool of each leaf: neighbours in the tree that have together `least` rows
     or more."""
     order, below = [], cuts.roots[::-1].tolist()

@@ -1,5 +1,6 @@
-"""Plans by blocks: each leaf of a tree on the sample is a block. Tasks count their blocks and merge
-those that fail the models; where a task can't, Spark counts all blocks and the plan is repaired."""
+"""Plans by blocks: each leaf of a tree on the sample is a block. Spark sends rows to pools of them.
+Tasks find the blocks of their rows, count them and merge those that fail the models; where a task
+can't, Spark finds and counts all blocks, and the plan is repaired."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,9 +18,9 @@ from anonlib.arrays import Floats, Ints
 from anonlib.config.model import Attribute, PartitionSection
 from anonlib.decisions.limits import refuse_large
 from anonlib.errors import ConfigError, Problem
-from anonlib.partition import Cut, Plane, Sample
+from anonlib.partition import Cut, FlatTree, Plane, Sample, flatten_tree
 from anonlib.partition.cuts import Cuts
-from anonlib.partition.leaf_plan import plan_leaves
+from anonlib.partition.leaf_plan import Pools, plan_leaves
 from anonlib.partition.repair import (
     BlockCounts,
     Deal,
@@ -47,6 +48,7 @@ from anonlib.table.columns import (
     HIGH,
     LINK,
     LOW,
+    POOL,
     TUPLE,
 )
 from anonlib.table.schema import Schema
@@ -67,19 +69,21 @@ class BlockPlan(Plan):
 
     Attributes:
         features: What cuts look at.
-        cuts: The forest.
+        cuts: The forest; with pools, their trunk.
         heavy: Hash of a tuple -> its leaf.
         deal: The blocks of the leaves. By their sizes they are dealt out to tasks.
-        pools: int64[blocks]. The pool of each block, if blocks were not counted: tasks get whole
-            pools, count their blocks, and merge those that fail the models within their pool. None
-            if blocks were counted and hold the models.
+        pools: The pools of the blocks, if blocks were not counted: tasks get whole pools, count
+            their blocks, and merge those that fail the models within their pool. None if blocks
+            were counted and hold the models.
+        tree: With pools, the forest: tasks find the blocks of their rows by it.
     """
 
     features: tuple[CutFeature, ...]
     cuts: Cuts
     heavy: Mapping[int, int]
     deal: Deal
-    pools: Ints | None = None
+    pools: Pools | None = None
+    tree: FlatTree | None = None
 
     @property
     def n_blocks(self) -> int:
@@ -92,7 +96,7 @@ class BlockPlan(Plan):
     @property
     def _n_parts(self) -> int:
         """The parts that tasks get whole."""
-        return self.n_blocks if self.pools is None else int(self.pools.max()) + 1
+        return self.n_blocks if self.pools is None else int(self.pools.of_leaf.max()) + 1
 
     def stage(
         self,
@@ -105,11 +109,15 @@ class BlockPlan(Plan):
         pandas: bool,
     ) -> DataFrame:
         """One shuffle, which brings whole blocks together, and one crossing into Python."""
-        frame = with_blocks(rows, schema, self)
         n_tasks = n_partitions or self._n_tasks(rows.sparkSession)
         key = find_task_keys(n_tasks)[self._deal(n_tasks)]
-        task = replace(task, pools=self.pools)
-        frame = frame.repartition(n_tasks, at(key, F.col(BLOCK)))
+        if self.pools is None:
+            frame = with_blocks(rows, schema, self)
+            frame = frame.repartition(n_tasks, at(key, F.col(BLOCK)))
+        else:
+            frame = with_pools(rows, schema, self)
+            frame = frame.repartition(n_tasks, at(key, F.col(POOL)))
+            task = replace(task, pools=self.pools.of_leaf, tree=self.tree)
         released = find_spark_schema(task.output)
 
         def tell(own: Totals) -> None:
@@ -122,14 +130,15 @@ class BlockPlan(Plan):
         return frame.mapInPandas(lambda rows: _anonymize_pandas(rows, task, types, tell), released)
 
     def _deal(self, n_tasks: int) -> Ints:
-        """int64[blocks]. The task of each block: dealt by size, in an order that nobody knows,
-        since readers may see which rows a task wrote."""
-        pool = np.arange(self.n_blocks) if self.pools is None else self.pools
-        sizes = np.bincount(pool, self.deal.sizes, self._n_parts).astype(np.int64)
+        """int64[parts]. The task of each block, or pool: dealt by size, in an order that nobody
+        knows, since readers may see which rows a task wrote."""
+        sizes = self.deal.sizes
+        if self.pools is not None:
+            sizes = np.bincount(self.pools.of_leaf, sizes).astype(np.int64)
         random, task = np.random.default_rng(), np.empty(len(sizes), np.int64)
         order = random.permutation(len(sizes))
         task[order] = random.permutation(n_tasks)[deal_out(sizes[order], n_tasks)]
-        return task[pool]
+        return task
 
     def _n_tasks(self, spark: SparkSession) -> int:
         wanted = max(4 * count_cores(spark), ceil(self.n_rows / ROWS_PER_TASK))
@@ -175,7 +184,8 @@ class BlockPlan(Plan):
         return {
             "features": [{"column": f.id, "form": f.form} for f in self.features],
             "cuts": self.cuts.to_dict(),
-            "n_leaves": self.cuts.n_leaves,
+            "n_leaves": self.cuts.n_leaves if self.pools is None else self.n_blocks,
+            "n_pools": None if self.pools is None else self._n_parts,
             "n_heavy_tuples": len(self.heavy),
             "controllers": None if self.controllers is None else self.controllers.to_dict(),
             "n_blocks": self.n_blocks,
@@ -217,7 +227,9 @@ def plan_blocks(
         sample, root, tuples, n_rows, its_controller, steps, max_rows, task.seed
     )
     n_leaves = len(leaf_plan.sizes)
-    features, cuts = compile_tree(leaf_plan.tree, sample, scan.encodings, scan.hashes)
+    pools, tree = None if count else leaf_plan.pools, leaf_plan.tree
+    compiled = tree if pools is None else pools.trunk
+    features, cuts = compile_tree(compiled, sample, scan.encodings, scan.hashes)
     draft = BlockPlan(
         controllers=controllers,
         features=features,
@@ -226,13 +238,13 @@ def plan_blocks(
         deal=replace(deal_one_each(n_leaves), largest=int(n_rows.max())),
         n_rows=scan.n_rows if controllers is None else int(n_rows[controllers.head >= 0].sum()),
         values=scan.values if controllers is None else controllers.values,
-        split_by=_split_by(leaf_plan.tree.cuts, scan),
+        split_by=_split_by(tree.cuts, scan),
     )
     if n_leaves == 1:
         return draft  # the table holds the models as a whole
-    if leaf_plan.pools is not None and not count:
+    if pools is not None:
         deal = replace(draft.deal, sizes=leaf_plan.sizes, largest=int(leaf_plan.sizes.max()))
-        return replace(draft, deal=deal, pools=leaf_plan.pools)
+        return replace(draft, deal=deal, pools=pools, tree=flatten_tree(tree, sample))
     counter, models = BlockCounter(rows, schema, task), build_models(task.models)
     deal = repair(
         leaf_plan.leaves,
@@ -305,6 +317,13 @@ def with_blocks(rows: DataFrame, schema: Schema, plan: BlockPlan) -> DataFrame:
     return rows.withColumn(BLOCK, block.cast("int")).drop(LEAF, DEAL)
 
 
+def with_pools(rows: DataFrame, schema: Schema, plan: BlockPlan) -> DataFrame:
+    """The rows with POOL; computed row by row in the JVM."""
+    assert plan.pools is not None  # else rows have blocks
+    rows = with_leaf(rows, schema, plan.features, plan.cuts, F.lit(0))
+    return rows.withColumn(POOL, at(plan.pools.of_trunk, F.col(LEAF))).drop(LEAF, DEAL)
+
+
 def _anonymize_pandas(
     frames: Iterator[Any], task: Task, types: pa.Schema, tell: Callable[[Totals], None]
 ) -> Iterator[Any]:
@@ -321,7 +340,7 @@ def _anonymize_pandas(
 
 
 def _input_type(name: str, schema: Schema) -> pa.DataType:
-    private = {HASH: pa.int64(), BLOCK: pa.int32(), CONTROLLER: pa.int32()}
+    private = {HASH: pa.int64(), BLOCK: pa.int32(), POOL: pa.int32(), CONTROLLER: pa.int32()}
     private |= {LOW: pa.int64(), HIGH: pa.int64(), LINK: pa.int64(), HELD: pa.bool_()}
     return private[name] if name in private else schema.by_id(name).type
 

@@ -13,6 +13,7 @@ HASH = "__anonlib_hash"
 DEAL = "__anonlib_deal"
 LOW, HIGH = "__anonlib_low", "__anonlib_high"  # the halves of the hash of a row as it was read
 BLOCK = "__anonlib_block"
+POOL = "__anonlib_pool"  # the pool of the block, where tasks find the blocks of rows
 CONTROLLER = "__anonlib_controller"
 CONTROLLER_HASH = "__anonlib_controller_hash"  # the hash of the controller's value
 TUPLE = "__anonlib_tuple"  # the hash of the quasi-identifiers

@@ -10,9 +10,10 @@ import pyarrow as pa
 
 from anonlib import registry
 from anonlib.arrays import MISSING, Codes, Floats, Ints
-from anonlib.errors import InfeasibleError, run_sanitized
+from anonlib.errors import BlockError, InfeasibleError, run_sanitized
 from anonlib.kernels import Kernel
 from anonlib.loss import ReleasedBlock
+from anonlib.partition import FlatTree, send_rows
 from anonlib.partition.bisection import bisect
 from anonlib.partition.chain import cut_parts
 from anonlib.privacy import PrivacyModel, build_models
@@ -27,6 +28,7 @@ from anonlib.table.columns import (
     HIGH,
     LINK,
     LOW,
+    POOL,
     TOKEN,
     key_links,
     key_values,
@@ -103,6 +105,7 @@ class Task:
         joint: Whether models must also hold if the other protected columns are known.
         pools: int64[blocks]. The pool within which a block that fails the models is merged with
             others; None if all blocks hold them.
+        tree: The forest whose leaves are the blocks, if rows come with POOL; else with BLOCK.
         counters: What is counted in the cells.
     """
 
@@ -129,6 +132,7 @@ class Task:
     own: dict[int, tuple[dict[str, Any], ...]] = field(default_factory=dict)
     joint: bool = False
     pools: Ints | None = None
+    tree: FlatTree | None = None
     counters: tuple[CellCounter, ...] = ()
 
 
@@ -293,7 +297,8 @@ def _some(block: Block, rows: Ints) -> Block:
 
 def to_block(table: pa.Table, task: Task) -> tuple[Block, pa.Table]:
     """The block of a table, and the table itself, both in canonical order. If the rows belong to
-    several blocks, these follow one after the other, each in canonical order."""
+    several blocks, these follow one after the other, each in canonical order. Rows with POOL get
+    their BLOCK."""
     columns = {name: table.column(name).combine_chunks() for name in table.column_names}
     tokens, values = task.missing_tokens, task.values
     protected = {id: code_known(columns[id], tokens, values.get(id)) for id in task.protected}
@@ -310,11 +315,37 @@ def to_block(table: pa.Table, task: Task) -> tuple[Block, pa.Table]:
         extents=all(_recoder(spec).releases in EXTENTS for _, spec, _ in task.recoders),
     )
     target = [] if block.target is None else [block.target]
-    blocks = columns[BLOCK].to_numpy() if BLOCK in columns else np.zeros(n, np.int32)
+    if POOL in columns:
+        blocks = _find_leaves(block, columns[POOL].to_numpy(), task)
+        table = table.append_column(BLOCK, pa.array(blocks)).drop_columns([POOL])
+    else:
+        blocks = columns[BLOCK].to_numpy() if BLOCK in columns else np.zeros(n, np.int32)
     # Rows that are equal for kernels are neighbours.
     value_hash = mix(block.numeric, block.nominal)
     order = order_rows(blocks, value_hash, [columns[HASH].to_numpy(), *target])
     return part(block, order), table.take(pa.array(order))
+
+
+def _find_leaves(block: Block, pool: Codes, task: Task) -> Codes:
+    """int32[n]. The leaf of each row.
+
+    Args:
+        block: The rows.
+        pool: int32[n]. The pool that Spark sent each of them to.
+        task: The task.
+
+    Raises:
+        BlockError: Rows of one leaf may be in several tasks.
+    """
+    assert task.tree is not None  # else rows come with their blocks
+    assert task.pools is not None
+    leaf = send_rows(task.tree, block, np.zeros(block.n, np.int64))
+    if (task.pools[leaf] != pool).any():
+        raise BlockError(
+            "Spark sent rows to another task than the plan says, which no release may rest on; "
+            "please report this, with the versions of Spark, Java and numpy"
+        )
+    return leaf.astype(np.int32)
 
 
 def _models_by_controller(controller: Ints, task: Task) -> dict[int, tuple[PrivacyModel, ...]]:

@@ -9,10 +9,18 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from anonlib.arrays import Floats, Ints
-from anonlib.partition import Sample
+from anonlib.partition import Below, CutTree, Sample, flatten_tree, send_rows
 from anonlib.partition.bisection import bisect
 from anonlib.partition.cuts import Cuts, Singles, no_cuts, score_rows, with_one, with_threshold
-from anonlib.partition.leaf_plan import LeafPlan, plan_leaves
+from anonlib.partition.leaf_plan import (
+    BLOCKS_PER_POOL,
+    SUBTREE_ROWS,
+    SUBTREE_SHARE,
+    LeafPlan,
+    cut_off,
+    make_pools,
+    plan_leaves,
+)
 from anonlib.partition.repair import BlockCounts, Demands, make_one_demand, merge_small
 from anonlib.partition.single import Single
 from anonlib.privacy import PrivacyModel
@@ -21,6 +29,7 @@ from anonlib.privacy.l_diversity import LDiversity
 from anonlib.privacy.t_closeness import TCloseness
 from anonlib.table.block import Block, part
 from tests.support import make_block
+from tests.trees import grow_on_ties, send_by_sample
 
 QUICK = settings(max_examples=40)
 GRIDDED = st.integers(-8, 8).map(lambda i: i / 4)
@@ -337,9 +346,91 @@ def test_when_tasks_may_merge_leaves() -> None:
     numbers = np.arange(200)
     planned = leaf_plan(numbers)
     assert planned.pools is not None
-    assert np.bincount(planned.pools, planned.sizes).min() >= 40
+    assert np.bincount(planned.pools.of_leaf, planned.sizes).min() >= 40
     assert planned.sizes.sum() == 200
     assert leaf_plan(numbers, controller=[0]).pools is None
     assert leaf_plan(numbers, joint=True).pools is None
     assert leaf_plan(numbers, models=(TCloseness(t=0.5, attribute="s"),)).pools is None
     assert leaf_plan(numbers[:5]).pools is None  # a single leaf
+
+
+def as_tree(cuts: Cuts) -> CutTree:
+    """The forest with cuts that can be told apart."""
+    each = tuple(Below(0, float(node)) for node in range(len(cuts.threshold)))
+    return CutTree(each, cuts.left, cuts.right, cuts.roots)
+
+
+def leaves_below(tree: CutTree, child: int) -> list[int]:
+    """From left to right."""
+    if child < 0:
+        return [-1 - child]
+    sides = int(tree.left[child]), int(tree.right[child])
+    return leaves_below(tree, sides[0]) + leaves_below(tree, sides[1])
+
+
+def rows_below(tree: CutTree, child: int, sizes: Ints) -> int:
+    return int(sizes[leaves_below(tree, child)].sum())
+
+
+SIZES = st.lists(st.integers(0, 60), min_size=20, max_size=20)
+
+
+@given(grown(most=16, n_roots=2), SIZES, st.integers(0, 200))
+@QUICK
+def test_a_forest_is_cut_off_at_subtrees_of_few_rows(
+    cuts: Cuts, many: list[int], most: int
+) -> None:
+    """By a walk through both: they have the same cuts, down to the first nodes of few rows."""
+    tree = as_tree(cuts)
+    sizes = np.array(many[: tree.n_leaves])
+    trunk, branch = cut_off(tree, sizes, most)
+    assert np.unique(branch).tolist() == list(range(trunk.n_leaves))
+    pairs = [*zip(tree.roots.tolist(), trunk.roots.tolist(), strict=True)]
+    while pairs:
+        child, kept = pairs.pop()
+        if kept < 0:
+            assert child < 0 or rows_below(tree, child, sizes) <= most
+            assert {*branch[leaves_below(tree, child)].tolist()} == {-1 - kept}
+        else:
+            assert rows_below(tree, child, sizes) > most
+            assert trunk.cuts[kept] == tree.cuts[child]
+            pairs += [
+                (int(tree.left[child]), int(trunk.left[kept])),
+                (int(tree.right[child]), int(trunk.right[kept])),
+            ]
+            assert not 0 <= trunk.left[kept] <= kept
+            assert not 0 <= trunk.right[kept] <= kept
+
+
+@given(grown(most=16), SIZES, st.integers(1, 10), st.sampled_from([1, 300]))
+@QUICK
+def test_pools_are_neighbours_with_as_many_rows_as_they_must(
+    cuts: Cuts, many: list[int], max_rows: int, times: int
+) -> None:
+    tree = as_tree(cuts)
+    sizes = np.array(many[: tree.n_leaves]) * times
+    trunk, of_trunk, of_leaf = make_pools(tree, sizes, max_rows)
+    least = BLOCKS_PER_POOL * max_rows
+    most = max(least // 2, int(min(SUBTREE_ROWS, SUBTREE_SHARE * sizes.sum())))
+    in_order = of_leaf[leaves_below(tree, int(tree.roots[0]))]
+    assert in_order[0] == 0
+    assert {*np.diff(in_order).tolist()} <= {0, 1}
+    assert of_trunk[leaves_below(trunk, int(trunk.roots[0]))].tolist() == sorted(of_trunk.tolist())
+    assert of_leaf.tolist() == of_trunk[cut_off(tree, sizes, most)[1]].tolist()
+    rows = np.bincount(of_leaf, sizes)
+    assert len(rows) == 1 or rows.min() >= least
+    assert rows.max() <= 2 * least + max(most, int(sizes.max()))
+
+
+@pytest.mark.parametrize("mixed", [False, True])
+@pytest.mark.parametrize("seed", range(5))
+def test_tasks_send_rows_as_trees_grow(seed: int, mixed: bool) -> None:
+    """Also rows that lie on a plane but for rounding, of many columns."""
+    random = np.random.default_rng(seed)
+    n = 500
+    codes = np.column_stack([random.integers(0, m, n) for m in (2, 12, 40)])
+    block = make_block(np.round(random.normal(size=(n, 7)) * 2**20) / 2**20, codes)
+    sample = Sample(block, np.arange(n), 1.0)
+    tree = grow_on_ties(sample, random, mixed=mixed)
+    sent = send_rows(flatten_tree(tree, sample), block, np.zeros(n, np.int64))
+    assert sent.tolist() == send_by_sample(tree, sample).tolist()

@@ -1,6 +1,7 @@
 """Plans in Spark: rows get the leaf that the plan says, leaves are counted exactly, and heavy
 tuples are dealt out."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,10 @@ from pyspark.sql import functions as F
 from pyspark.sql.classic.dataframe import DataFrame
 
 import anonlib
-from anonlib.partition import leaf_plan
+from anonlib.arrays import Ints
+from anonlib.partition import CutTree, leaf_plan
 from anonlib.partition.chain import grow
+from anonlib.partition.leaf_plan import Pools
 from anonlib.partition.repair import IN_TASK
 from anonlib.run import block_plan
 from anonlib.run.leaves import LEAF, compile_tree, with_leaf
@@ -23,7 +26,7 @@ from anonlib.source.generator import generate
 from anonlib.source.resolved_source import open_source
 from anonlib.spark.constants import at
 from anonlib.spark.tasks import find_task_keys
-from anonlib.table.columns import BLOCK, HASH
+from anonlib.table.columns import BLOCK, HASH, POOL
 from anonlib.worker.marks import NO_MARKS
 from anonlib.worker.task import to_block
 from tests.spark.support import multiset
@@ -151,6 +154,73 @@ def test_a_repeated_tuple_is_dealt_out(spark: SparkSession, tmp_path: Path) -> N
     assert result.n_rows_out == n
 
 
+def pool_each(tree: CutTree, sizes: Ints, max_rows: int) -> Pools:
+    """A pool for each leaf."""
+    each = np.arange(len(sizes))
+    return Pools(tree, each, each)
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("steps", [["kmeans"], ["mondrian"], ["target_tree", "kmeans"]])
+def test_tasks_find_the_leaves_of_their_rows(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, steps: list[str]
+) -> None:
+    """They are those of a walk through the whole forest in the JVM, which goes to pools only."""
+    monkeypatch.setattr(leaf_plan, "BLOCKS_PER_POOL", 2)
+    partition = {"steps": [{"type": step} for step in steps], "max_rows": 100}
+    given = {"format": "generator", "rows": 2000, "seed": 3}
+    parsed = anonlib.parse(config(tmp_path, source=given, partition=partition))
+    source = open_source(spark, parsed)
+    scanned = scan(source, parsed)
+    rows, schema = source.rows(), source.schema
+    task = make_run_task(parsed, schema, scanned, b"", b"", NO_MARKS)
+    limits = parsed.attributes, 0, task
+    planned = block_plan.plan_blocks(rows, schema, scanned, parsed.partition, *limits, count=False)
+    assert planned.pools is not None
+    n_pools = int(planned.pools.of_leaf.max()) + 1
+    assert 4 <= n_pools <= planned.n_blocks / 2
+    whole = block_plan.plan_blocks(rows, schema, scanned, parsed.partition, *limits, count=True)
+    assert planned.cuts.depth < whole.cuts.depth
+    walked = with_leaf(rows, schema, whole.features, whole.cuts, F.lit(0))
+    leaf_of = {row[HASH]: row[LEAF] for row in walked.select(HASH, LEAF).collect()}
+    sent = block_plan.with_pools(rows, schema, planned).toArrow()
+    task = replace(task, pools=planned.pools.of_leaf, tree=planned.tree)
+    _, table = to_block(sent, task)
+    expected = [leaf_of[each] for each in table.column(HASH).to_pylist()]
+    assert table.column(BLOCK).to_pylist() == expected
+    assert len({*expected}) == planned.n_blocks
+    assert n_pools == len({*sent.column(POOL).to_pylist()})
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    ("steps", "n_tasks", "grouped_map"),
+    [
+        (["kmeans"], 1, "pandas"),
+        (["mondrian"], 3, "arrow"),
+        (["kmeans", "target_clusters"], 7, "arrow"),
+    ],
+)
+def test_any_number_of_tasks_releases_the_same(
+    spark: SparkSession,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    steps: list[str],
+    n_tasks: int,
+    grouped_map: str,
+) -> None:
+    """Of several pools, in some of which blocks are merged."""
+    monkeypatch.setattr(leaf_plan, "BLOCKS_PER_POOL", 1)
+    given = config(tmp_path, spark={"partitions": n_tasks, "grouped_map": grouped_map})
+    given["partition"] = {"steps": [{"type": step} for step in steps], "max_rows": 100}
+    given["privacy"]["models"][1]["l"] = 4
+    result = anonlib.release(given)
+    alone = anonlib.anonymize(generate(spark, ROWS, 3).toArrow(), given)
+    assert alone.record["n_blocks"] == result.n_blocks
+    rows = multiset(spark.read.format("delta").load(result.table))
+    assert rows == multiset(spark.createDataFrame(alone.table))
+
+
 @pytest.mark.spark
 def test_tasks_count_blocks_and_merge_them(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -191,7 +261,7 @@ def test_tasks_count_blocks_and_merge_them(
     assert rows == multiset(spark.createDataFrame(alone.table))
 
     models[0]["k"] = 45  # leaves have about 50 rows; each is a pool here
-    monkeypatch.setattr(leaf_plan, "group_leaves", lambda cuts, sizes, least: np.arange(len(sizes)))
+    monkeypatch.setattr(leaf_plan, "make_pools", pool_each)
     counted = release()
     assert counts
     assert counted.n_blocks < result.n_blocks

@@ -17,9 +17,10 @@ from anonlib.arrays import MISSING, Ints
 from anonlib.errors import BlockError, InfeasibleError, Problem
 from anonlib.hierarchy.tree import Tree
 from anonlib.kernels import Kernel
+from anonlib.partition import Below, CutTree, FlatTree, Sample, flatten_tree
 from anonlib.recode import Domain
 from anonlib.table.block import Block, ClassMoments, Ranks, part
-from anonlib.table.columns import BLOCK, CONTROLLER, HASH, HIGH, LOW, TOKEN
+from anonlib.table.columns import BLOCK, CONTROLLER, HASH, HIGH, LOW, POOL, TOKEN
 from anonlib.table.encoding import Encoding, find_moments, to_float
 from anonlib.table.schema import Scale
 from anonlib.worker.task import Task, Totals, anonymize_batches, anonymize_blocks, to_block
@@ -243,6 +244,49 @@ def test_blocks_are_merged_within_their_pool(
     assert rows(released) == rows(apart)
     assert (totals.n_blocks, totals.n_cells) == (len({*expected}), same.n_cells)
     assert (totals.low, totals.high) == (same.low, same.high)
+
+
+def stump(threshold: float) -> FlatTree:
+    """The forest of one cut of the ages, as the workers see them."""
+    ends = np.array([-1], np.int32), np.array([-2], np.int32), np.zeros(1, np.int32)
+    cuts = (Below(0, threshold),)
+    block, _ = to_block(table(), task(table()))
+    return flatten_tree(CutTree(cuts, *ends), Sample(block, np.arange(block.n), 1.0))
+
+
+def with_pools(source: pa.Table, pools: list[int]) -> pa.Table:
+    return source.drop_columns([BLOCK]).append_column(POOL, pa.array(pools, pa.int32()))
+
+
+def test_rows_with_pools_get_their_blocks() -> None:
+    """As if they came with them, and in any order."""
+    source = table(60)
+    first = to_block(source.take([0]), task(source))[0].numeric[0, 0]
+    block, ordered = to_block(source, task(source))
+    side = (block.numeric[:, 0] >= first).astype(int)
+    assert 0 < side.sum() < 60
+    made = task(source, pools=np.array([1, 0]), tree=stump(first))
+    expected, totals = anonymize_blocks(with_blocks(ordered, side.tolist()), made)
+    for order in (np.arange(60), np.random.default_rng(0).permutation(60)):
+        sent = with_pools(ordered, (1 - side).tolist()).take(pa.array(order))
+        released, own = anonymize_blocks(sent, made)
+        assert released.to_pylist() == expected.to_pylist()
+        assert (own.n_blocks, own.n_cells) == (2, totals.n_cells)
+
+
+def test_a_row_of_another_pool_stops_the_task() -> None:
+    """Rows of its leaf may be in another task, where they were anonymized without it."""
+    source = table(60)
+    block, ordered = to_block(source, task(source))
+    first = float(np.median(block.numeric[:, 0]))
+    pools = (block.numeric[:, 0] >= first).astype(int)
+    made = task(source, pools=np.array([0, 1]), tree=stump(first))
+    assert anonymize_blocks(with_pools(ordered, pools.tolist()), made)[1].n_blocks == 2
+    for row in (0, 59):
+        changed = pools.copy()
+        changed[row] = 1 - changed[row]
+        with pytest.raises(BlockError, match="Spark sent rows to another task than the plan says"):
+            anonymize_blocks(with_pools(ordered, changed.tolist()), made)
 
 
 def test_batches_of_a_partition() -> None:
