@@ -1,6 +1,7 @@
 """Plans in Spark: rows get the leaf that the plan says, leaves are counted exactly, and heavy
 tuples are dealt out."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -213,8 +214,12 @@ def test_any_number_of_tasks_releases_the_same(
     monkeypatch.setattr(leaf_plan, "BLOCKS_PER_POOL", 1)
     given = config(tmp_path, spark={"partitions": n_tasks, "grouped_map": grouped_map})
     given["partition"] = {"steps": [{"type": step} for step in steps], "max_rows": 100}
-    given["privacy"]["models"][1]["l"] = 4
+    given["privacy"]["models"][0]["k"] = 76
     result = anonlib.release(given)
+    plan = json.loads(Path(result.record).read_text("utf-8"))["plan"]
+    assert plan["n_pools"] >= 3
+    some_fail = steps != ["mondrian"]  # which cuts as far as k allows
+    assert (plan["n_leaves"] > result.n_blocks) == some_fail
     alone = anonlib.anonymize(generate(spark, ROWS, 3).toArrow(), given)
     assert alone.record["n_blocks"] == result.n_blocks
     rows = multiset(spark.read.format("delta").load(result.table))
