@@ -249,10 +249,10 @@ def flatten_tree(tree: CutTree, sample: Sample) -> FlatTree:
 def send_rows(tree: FlatTree, block: Block, root: Ints) -> Ints:
     """int64[n]. The leaf of each row of a table, by a forest that grew on a sample of it. root:
     int64[n], the tree of each row."""
-    from anonlib.kernels.merge import writable_contiguous
+    from anonlib.kernels.merge import make_writable
     from anonlib.partition._walk_core import walk  # this imports numba
 
     # As pickle writes them, arrays may be read-only, for which loops would be compiled anew.
-    arrays: Iterable[Any] = map(writable_contiguous, cast(Iterable[Codes], tree))
-    columns = writable_contiguous(block.numeric), writable_contiguous(block.nominal)
+    arrays: Iterable[Any] = map(make_writable, cast(Iterable[Codes], tree))
+    columns = make_writable(block.numeric), make_writable(block.nominal)
     return walk(*columns, FlatTree(*arrays), root)
