@@ -25,7 +25,10 @@ if TYPE_CHECKING:
 #: How rows belong to persons, where the config only declares it.
 DECLARED = "declaration"
 #: Whose rows hold the models alone, where the record of an earlier version does not say.
-UNKNOWN = "a column that the record, of an earlier version of anonlib, does not name"
+UNKNOWN = (
+    "a column that the record, of an earlier version of anonlib, does not name (publish all rows "
+    "anew)"
+)
 
 
 @dataclass(frozen=True)
@@ -143,7 +146,10 @@ class Promise:
         used |= {f"order of column {n}" for n, how in prior.columns.items() if ranked in how}
         for name in prior.orders.keys() | (self.orders.keys() & used):
             if name not in prior.orders:
-                yield f"the {name} is not in the record, which is of an earlier version of anonlib"
+                yield (
+                    f"the {name} is not in the record, which is of an earlier version of anonlib: "
+                    "publish all rows anew"
+                )
             elif prior.orders[name] != self.orders.get(name):
                 yield f"the {name} was another one"
 
@@ -159,7 +165,7 @@ class TablePromise(NamedTuple):
 
     digest: str
     promise: Promise | None
-    is_apart: bool = False
+    is_apart: bool
 
     def is_same(self, promise: Promise) -> bool:
         """Whether a promise is just this one. Digests of earlier versions are without `apart`."""

@@ -344,7 +344,8 @@ def test_orders_that_an_earlier_version_did_not_record(
     for each in (prior, of_controller):
         found = [*replace(each, orders=orders).weaknesses(each)]
         what = next(iter(orders))
-        said = f"the {what} is not in the record, which is of an earlier version of anonlib"
+        said = f"the {what} is not in the record, which is of an earlier version of anonlib: "
+        said += "publish all rows anew"
         assert found == ([] if is_known else [said])
 
 
@@ -431,6 +432,10 @@ def test_controllers_are_promised_their_own_models() -> None:
     merging = {"steps": [{"type": "controller", "column": "place", "merge": True}, steps[1]]}
     found = promise_of(attributes={"place": {"role": "drop"}}, partition=merging)
     assert found.apart == "merged column place"
+    said = "models were promised for each controller of merged column place, and are of"
+    assert [*promise_of().weaknesses(found)] == [f"{said} all rows together now"]
+    other = replace(found, apart="column town")
+    assert [*other.weaknesses(found)] == [f"{said} column town now"]
     assert promise_of().apart == ""
 
 
