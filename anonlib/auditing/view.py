@@ -28,7 +28,7 @@ class View:
         hierarchies: By released name of a protected column: its hierarchy.
         orders: By released name of a protected column of text: all values, low to high.
         parts: The private columns whose values are parts of the table.
-        sets: The keys that are sets whose elements are in the order of the table.
+        sets: The keys that are sets, if their elements are in the order of the table, not sorted.
     """
 
     rows: "DataFrame"

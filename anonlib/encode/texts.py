@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from anonlib.arrays import Floats, Ints
 from anonlib.encode import Column, EncoderDomain
 from anonlib.errors import InputError
-from anonlib.recode.arrow import find_type_kind, write_texts
+from anonlib.recode.arrow import find_type_kind, write_iso
 from anonlib.table.encoding import clear_nan, one_zero, to_float
 
 #: What a value outside the categories becomes: an error, or a row without features.
@@ -21,7 +21,7 @@ def texts(values: Column) -> Column:
     """string[n]. The texts of released values; null for missing ones."""
     if find_type_kind(values.type) is None:
         raise InputError(f"has the type {values.type}, which is not of categories")
-    return write_texts(one_zero(clear_nan(values))).cast(pa.string())
+    return write_iso(one_zero(clear_nan(values))).cast(pa.string())
 
 
 def require_categories(domain: EncoderDomain) -> tuple[str, ...]:

@@ -70,8 +70,9 @@ def make_auditable_spec(config: Config, *, persons_return: bool = False) -> Audi
 
 
 def make_measured_spec(config: Config, *, persons_return: bool) -> AuditSpec:
-    """The same for measures. Where persons may be in several batches of the table and no pseudonym
-    tells them, rows are no persons, and no gate passes by figures of persons.
+    """The spec of `make_auditable_spec`, for measures. Where persons may be in several batches of
+    the table and no pseudonym names them, rows are no persons, and no figure of persons passes a
+    gate.
 
     persons_return: As in `make_auditable_spec`.
     """

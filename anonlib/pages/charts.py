@@ -15,7 +15,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator
 
 from anonlib.measure import Cell
 from anonlib.pages.svg import FILL, INK, LINES, MUTED, PAPER, RULE, make_drawing
-from anonlib.pages.words import cut_label, number, speak, spell_percent
+from anonlib.pages.words import number, shorten_label, speak, spell_percent
 from anonlib.text import count_noun, printable
 
 Row: TypeAlias = Sequence[Cell]
@@ -103,7 +103,7 @@ def draw_bars(title: str, table: Table) -> Chart:
         for i, row in enumerate(rows):
             ax.text(max(0.0, np.nan_to_num(values[i])) + top * 0.02, i, number(row[1]), va="center")
 
-    said = "; ".join(f"{cut_label(row[0])}: {number(row[1])}" for row in rows[:5])
+    said = "; ".join(f"{shorten_label(row[0])}: {number(row[1])}" for row in rows[:5])
     more = "; …" if len(table.rows) > 5 else ""
     axes = _axes(table.heads[1], table.heads[0])
     svg = make_drawing(f"Bar chart, {title}, {axes}. {said}{more}", _height(rows), draw)
@@ -147,7 +147,7 @@ def _ranges_before_after(title: str, table: Table) -> Chart:
         ticks = [0, (n - 1) // 2, n - 1] if n > 4 else [*range(n)]
         if any(len(number(rows[i][0])) > 13 for i in ticks):
             ticks = [0, n - 1]
-        ax.set_xticks(ticks, [cut_label(rows[i][0]) for i in ticks])
+        ax.set_xticks(ticks, [shorten_label(rows[i][0]) for i in ticks])
         if n > 4 or len(ticks) == 2:  # keep the outer labels within the axis
             ax.get_xticklabels()[0].set_horizontalalignment("left")
             ax.get_xticklabels()[-1].set_horizontalalignment("right")
@@ -175,7 +175,7 @@ def draw_dots(title: str, table: Table) -> Chart:
         ax.spines["bottom"].set_visible(False)
 
     said = "; ".join(
-        f"{cut_label(row[0])}: {', '.join(_name_bars(names, row[1:]))}"
+        f"{shorten_label(row[0])}: {', '.join(_name_bars(names, row[1:]))}"
         for row in rows[:MAX_CATEGORIES]
     )
     svg = make_drawing(f"Dot plot, {title}. {said}", _height(rows) + 24, draw)
@@ -269,7 +269,7 @@ def _stroke(j: int) -> dict[str, Any]:
 
 def _categories(ax: Axes, names: Sequence[Cell]) -> None:
     """Labels the rows on the left, the first on top."""
-    ax.set_yticks(range(len(names)), [cut_label(name) for name in names])
+    ax.set_yticks(range(len(names)), [shorten_label(name) for name in names])
     ax.set_ylim(len(names) - 0.5, -0.5)
     ax.spines["left"].set_visible(False)
     _plain_ticks(ax)
@@ -310,7 +310,7 @@ def _largest(rows: Sequence[Row]) -> str:
     """The three rows with the largest shares before, in words."""
     top = sorted(rows, key=lambda row: -_zero(row[1]))[:3]
     told = [
-        f"{cut_label(r[0])}: {spell_percent(_zero(r[1]))}, then {spell_percent(_zero(r[2]))}"
+        f"{shorten_label(r[0])}: {spell_percent(_zero(r[1]))}, then {spell_percent(_zero(r[2]))}"
         for r in top
     ]
     return "; ".join(told)

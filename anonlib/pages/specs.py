@@ -44,7 +44,7 @@ class PersonsSpec:
             another person, and nobody checked it. `checked`: the same, by a column. Empty: the
             record does not say.
         columns: The columns that identify a person, as a text.
-        once: Whether no person has rows of several batches in the classes that were counted.
+        once: Whether no class, as it was counted, has rows of one person from several batches.
     """
 
     kind: str

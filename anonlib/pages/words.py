@@ -101,7 +101,7 @@ def raise_first_letter(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def cut_label(value: Any) -> str:
+def shorten_label(value: Any) -> str:
     """A value as a label in a drawing, cut after MAX_LABEL characters."""
     text = number(value)
     return text if len(text) <= MAX_LABEL else text[: MAX_LABEL - 1] + "…"

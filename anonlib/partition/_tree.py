@@ -252,7 +252,7 @@ def send_rows(tree: FlatTree, block: Block, root: Ints) -> Ints:
     from anonlib.kernels.merge import make_writable
     from anonlib.partition._walk_core import walk  # this imports numba
 
-    # As pickle writes them, arrays may be read-only, for which loops would be compiled anew.
+    # Arrays that came by pickle may be read-only: loops would be compiled anew for these.
     arrays: Iterable[Any] = map(make_writable, cast(Iterable[Codes], tree))
     columns = make_writable(block.numeric), make_writable(block.nominal)
     return walk(*columns, FlatTree(*arrays), root)

@@ -46,7 +46,7 @@ def walk(numeric: Floats, nominal: Codes, tree: FlatTree, root: Ints) -> Ints:
 def _locate(
     numeric: Floats, nominal: Codes, tops: Codes, row: int, points: Singles, place: int
 ) -> None:
-    """Fills in the coordinates of a row, as planes are scored with them."""
+    """Fills in the coordinates of a row that planes weigh, and -1 for the threshold."""
     p, t = numeric.shape[1], len(tops)
     for j in range(p):
         points[place, j] = numeric[row, j]
@@ -79,7 +79,7 @@ def _choose_side(
 
 @njit_in_place
 def _score(weights: Singles, plane: int, points: Singles, place: int) -> np.float32:
-    """The sum of the products of a row, CHUNK at a time."""
+    """The score of a row by a plane: the sum of their products, CHUNK at a time, as in Spark."""
     total = np.float32(0)
     for start in range(0, points.shape[1], CHUNK):
         part = weights[plane, start] * points[place, start]

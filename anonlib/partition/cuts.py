@@ -123,13 +123,14 @@ class Cuts(TreeShape):
 
 
 class FlatTree(NamedTuple):
-    """A forest of cuts of a block's columns, as few arrays: for compiled loops, and quick to bring
+    """A forest of cuts of a block's columns, in a few arrays: for compiled loops, and quick to send
     to a task.
 
     Attributes:
         column: int32[i]. The column of the cut of each inner node; -1 - j for the plane j.
-        threshold: float32[i]. The threshold of each `Below`.
-        start: int64[i + 1]. Where the codes of each `Among` start.
+        threshold: float32[i]. The threshold of each `Below`; of others it is not used.
+        start: int64[i + 1]. Where the codes of each inner node start, then their number; only an
+            `Among` has some.
         codes: int32[]. The codes that go left, ascending for each cut.
         weights: float32[planes, w]. The planes, from `with_threshold`.
         tops: int32[t, 2]. `Sample.tops`, which the planes weigh.

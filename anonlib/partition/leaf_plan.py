@@ -17,10 +17,10 @@ from anonlib.partition.repair import IN_TASK, Leaves, find_centers
 
 #: A pool has at least this many blocks of max_rows: most failing ones find another to merge with.
 BLOCKS_PER_POOL = 4
-#: Pools are made of subtrees, which few cuts find: each has at most half the rows of a small pool,
-#: or this share of the table and this many rows, if that is more. So tasks have several pools, and
-#: there are pools for many tasks. No number of tasks or cores counts: the same rows have the same
-#: pools everywhere.
+#: Pools are made of subtrees, which few cuts find. A subtree has at most half the rows of a small
+#: pool or, if that is more, the lesser of this share of the table and this many rows. So tasks have
+#: several pools, and there are pools for many tasks. Numbers of tasks or cores do not count: the
+#: same rows have the same pools everywhere.
 SUBTREE_SHARE, SUBTREE_ROWS = 1 / 32, 62_500
 
 
@@ -28,8 +28,8 @@ class Pools(NamedTuple):
     """Leaves that a task gets together: neighbours in the forest.
 
     Attributes:
-        trunk: The forest down to these subtrees.
-        of_trunk: int64[]. The pool of each leaf of the trunk, 0..p-1.
+        trunk: The forest down to the subtrees that pools are made of.
+        of_trunk: int64[t]. The pool of each leaf of the trunk, 0..p-1.
         of_leaf: int64[b]. The pool of each leaf of the forest.
     """
 
@@ -128,13 +128,16 @@ def make_pools(tree: CutTree, sizes: Ints, max_rows: int) -> Pools:
 
 
 def cut_off(tree: CutTree, sizes: Ints, most: int) -> tuple[CutTree, Ints]:
-    """A forest whose subtrees of at most `most` rows became leaves, and int64[b], the new leaf of
-    each old one.
+    """Makes leaves of a forest's subtrees that have few rows.
 
     Args:
         tree: The forest.
         sizes: int64[b]. The rows of each leaf.
-        most: The most rows.
+        most: The most rows of a subtree that becomes a leaf.
+
+    Returns:
+        The new forest.
+        int64[b]. Its leaf for each leaf of the old one.
     """
     sides = np.column_stack([tree.left, tree.right]).tolist()
     rows = [0] * len(sides)

@@ -48,7 +48,7 @@ def find_type_kind(column: pa.DataType) -> Kind | None:
 def accept_type(
     recoder: str, column: pa.DataType, kinds: Collection[Kind] = tuple(Kind)
 ) -> pa.DataType:
-    """`value_type(column)`, if a recoder takes it.
+    """`find_value_type(column)`, if a recoder takes it.
 
     Args:
         recoder: The recoder's name, for the error.
@@ -67,7 +67,7 @@ def accept_type(
     return result
 
 
-def write_texts(values: Column) -> Column:
+def write_iso(values: Column) -> Column:
     """string[n]. Values as text, of any type that recoders take. Null stays null.
 
     - Integers and decimals have no exponent.
@@ -97,7 +97,7 @@ def dump_json(values: Column) -> Column:
     Numbers and booleans are bare. Strings, dates and timestamps (see `iso`) and infinite floats are
     quoted.
     """
-    text = write_texts(values)
+    text = write_iso(values)
     match find_type_kind(values.type):
         case Kind.INTEGER | Kind.DECIMAL | Kind.BOOLEAN:
             return text

@@ -18,7 +18,7 @@ from anonlib.recode.arrow import (
     dump_json,
     find_type_kind,
     find_value_type,
-    write_texts,
+    write_iso,
 )
 from anonlib.recode.grouped import group, order_ascending
 from anonlib.table.schema import Scale
@@ -169,5 +169,5 @@ def _are_at(ends: Floats, limit: float, column: pa.DataType) -> Bools:
 
 
 def _text(lower: Column, upper: Column) -> Column:
-    write = dump_json if find_type_kind(lower.type) is Kind.TEXT else write_texts
+    write = dump_json if find_type_kind(lower.type) is Kind.TEXT else write_iso
     return add_brackets(pc.binary_join_element_wise(write(lower), write(upper), ", "))

@@ -10,7 +10,7 @@ from anonlib.errors import BlockError
 from anonlib.hierarchy import Hierarchy
 from anonlib.hierarchy.tree import Tree
 from anonlib.recode import Column
-from anonlib.recode.arrow import write_texts
+from anonlib.recode.arrow import write_iso
 from anonlib.recode.grouped import drop_dictionary
 
 #: The root of a column without a hierarchy, as ARX writes it.
@@ -45,7 +45,7 @@ def find_leaves(values: Column, hierarchy: Hierarchy | None) -> ValueLeaves:
     distinct = encoded.dictionary
     if hierarchy is None:
         places = np.arange(len(distinct))
-        hierarchy = Hierarchy((*write_texts(distinct).to_pylist(), ROOT), Tree.flat(len(distinct)))
+        hierarchy = Hierarchy((*write_iso(distinct).to_pylist(), ROOT), Tree.flat(len(distinct)))
     else:
         places = hierarchy.places(distinct)
     index = encoded.indices.fill_null(0).to_numpy(zero_copy_only=False)

@@ -50,8 +50,8 @@ class Waiting:
         config_sha256: The digest of the run's config; None in entries of earlier versions.
         source_version: The version of its source, if that has versions.
         source_files: The digest of the listing of its files, if it is of files.
-        readings: By name of a column of text for which the config says what it is read as: that, in
-            words. None in entries of earlier versions.
+        readings: By name of each column of text that has a `type` in the config: what it was read
+            as, in words. None in entries of earlier versions.
     """
 
     run_id: str
@@ -232,8 +232,8 @@ class Backlog:
 
 
 def describe_readings(source: Source) -> dict[str, str]:
-    """By name of a column of text for which the config says what it is read as: that, in words. A
-    type that is inferred from all texts is not among them: it tells no layout."""
+    """By name of each column of text that has a `type` in the config: what it is read as, in words.
+    A type that was inferred from the texts is left out: it tells no layout."""
     readings = source.readings.items()
     return {name: str(cast) for name, cast in readings if cast is not None and not cast.was_seen}
 

@@ -46,7 +46,7 @@ class CutFeature:
     - code: the place of the value's hash; the number of hashes if missing.
     - groups: for each group of categories, INDICATOR if the value is in it, else 0. `group` has
       the group of each hash, then the group of missing values; -1 for none.
-    - none: 0 in every row.
+    - none: 0 in every row, to fill a chunk.
     """
 
     id: str
@@ -79,8 +79,8 @@ def compile_tree(
 ) -> CompiledTree:
     """Compiles a tree to linear cuts. hashes: by column id, Spark's hashes of the categories.
 
-    Planes weigh the last features, `Sample.coordinates` in their order, from the start of a chunk:
-    so their products are added up as everywhere.
+    Planes weigh the last features: `Sample.coordinates` in their order, from the start of a chunk.
+    So Spark adds up their products in the same order as memory and tasks.
     """
     numeric = _numeric(encodings, hashes)
     nominal = [encoding for encoding in encodings if encoding.nominal]

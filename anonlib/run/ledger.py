@@ -364,15 +364,16 @@ class Ledger:
         return entry if any_table or entry.table == self._table else None
 
     def _persons(self, schema: Schema) -> tuple[tuple[str, str], ...]:
-        """By name, whatever their order in the config: the same columns are the same persons."""
+        """Name and type of each column that identifies persons, sorted by name: their order in the
+        config makes no other persons."""
         columns = [schema.by_id(id) for id in self._ids(schema)]
         return tuple(sorted((column.name, self._type(column)) for column in columns))
 
     def _group(
         self, entries: Iterable[Entry], schema: Schema
     ) -> dict[tuple[str, ...], list[Entry]]:
-        """Entries by the order of the columns that their tokens are made of. Those that know
-        persons by columns of other names are with those in this run's order."""
+        """Entries by the order of the columns that their tokens are made of. Entries with columns
+        of other names count as of this run's order."""
         own = tuple(name for name, _ in self._persons(schema))
         groups: dict[tuple[str, ...], list[Entry]] = {}
         for entry in entries:
@@ -388,9 +389,15 @@ class Ledger:
         return (schema[name].id,) if isinstance(name, str) else schema.unit
 
     def _tokens(self, source: Source, orders: Iterable[tuple[str, ...]] = ()) -> DataFrame:
-        """`token0`, `token1`, ...: the token of each person, 32 bytes, by each of these orders of
-        the columns, by name if there is none; one row per person, and nulls if rows have no
-        person."""
+        """The tokens of persons: one row per person, and one of nulls if rows name no person.
+
+        Args:
+            source: The source.
+            orders: Orders of the names of the columns; empty for one order, by name.
+
+        Returns:
+            `token0`, `token1`, ...: 32 bytes, by each order.
+        """
         schema, key = source.schema, self._key
         ids = self._ids(schema)
         place = {schema.by_id(id).name: i for i, id in enumerate(ids)}
@@ -407,7 +414,7 @@ class Ledger:
 def _tokens(
     batches: Iterable[pa.RecordBatch], orders: Sequence[Sequence[int]], key: bytes
 ) -> Iterator[pa.RecordBatch]:
-    """By each of these orders of the columns, given by their places: the token of each row."""
+    """The token of each row as hex, by each order. orders: The places of columns in batches."""
     for batch in batches:
         what = f"the tokens of {batch.num_rows} rows"
         columns = [[batch.columns[place] for place in order] for order in orders]

@@ -61,7 +61,7 @@ class Books:
 
     def require_new_rows(self, source: Source, one_row_per_person: bool | str) -> None:
         """Raises ConfigError, InputError if the source has no rows to add to those that wait, or
-        some of the same, or if those would be read otherwise than when they came."""
+        some of the same, or if the waiting rows would be read otherwise than when they came."""
         if self.backlog is not None:
             require_same_readings(source, self.waiting, self.backlog.folder)
             require_new_rows(source, one_row_per_person, self.backlog.folder)
@@ -165,9 +165,9 @@ class PriorRelease:
         return self.rows.unionAll(staged_rows.select(*names)).toDF(*names.values())
 
     def alone(self, schema: Schema) -> DataFrame | None:
-        """The rows under the published names, where a class has persons of one batch only: persons
-        who are in several count once in each, and the table as a whole can't tell them. None where
-        classes have the rows of all batches."""
+        """The rows under the published names, if classes are counted by batch: persons may be in
+        several batches, and no column names them, so each counts once in each. None if classes are
+        counted in the whole table."""
         if self.rows is None or schema.unit or not self.persons_return:
             return None
         return self.rows.toDF(*self.names(schema).values())
@@ -239,13 +239,13 @@ def have_returned(target: Target) -> bool:
 
 
 def _refuse_uncountable(target: Target, records: str) -> None:
-    """Raises InputError: nobody can count the persons of the published rows again."""
+    """Raises InputError: the persons of the published rows can't be counted again."""
     raise InputError(
         f"release.path: persons may be in several batches of {target.path}, so its rows are no "
-        "persons, and classes can't be counted for a config with other models, for models that "
-        "compare classes with the whole table, after others changed rows, or without the private "
-        f"record of the last run in {records}; append with the models of that run, put its "
-        "record there, or publish all rows anew (`mode: overwrite`)"
+        "persons. Its classes can't be counted again for a config that promises something else, "
+        "for models that compare classes with the whole table, after others changed rows, or "
+        f"without the private record of the last run in {records}; append with what that run "
+        "promised, put its record there, or publish all rows anew (`mode: overwrite`)"
     )
 
 

@@ -24,11 +24,8 @@ if TYPE_CHECKING:
 
 #: How rows belong to persons, where the config only declares it.
 DECLARED = "declaration"
-#: Whose rows hold the models alone, where the record of an earlier version does not say.
-UNKNOWN = (
-    "a column that the record, of an earlier version of anonlib, does not name (publish all rows "
-    "anew)"
-)
+#: The column of the controllers that each hold the models, if the record does not name it.
+UNKNOWN = "a column that the record, of an earlier version of anonlib, does not name"
 
 
 @dataclass(frozen=True)
@@ -46,8 +43,8 @@ class Promise:
         exempt: The insensitive columns whose rare combinations are acknowledged.
         apart: The column whose data controllers each hold the models, and whether those that fail
             may merge; empty if the models are of all rows together.
-        orders: By what they are, "order of column x" or "hierarchy of column x": digests of those
-            that models measure by, or that released ranks are read by.
+        orders: By "order of column x" or "hierarchy of column x": a digest of each one that models
+            measure by, or that released ranks are read by.
     """
 
     models: tuple[PrivacyModel, ...]
@@ -133,12 +130,12 @@ class Promise:
             if self.rules.get(name) != rule:
                 yield f"{name} was promised, and this config's policy has no such rule"
         if prior.apart and prior.apart not in (self.apart, f"merged {self.apart}"):
-            now = f"of {self.apart}" if self.apart else "of all rows together"
-            yield f"models were promised for each controller of {prior.apart}, and are {now} now"
+            before, now = _say_apart(prior.apart), _say_apart(self.apart)
+            yield f"models were promised for {before}, and are for {now} now"
         yield from self._find_other_orders(prior)
 
     def _find_other_orders(self, prior: "Promise") -> Iterator[str]:
-        """The orders and hierarchies that `prior` goes by, and this goes by others."""
+        """The orders and hierarchies of `prior` that are others in this promise."""
         models = [*prior.models, *(m for own in prior.controllers.values() for m in own)]
         used = {f"order of column {model.column}" for model in models if model.by_order}
         used |= {f"hierarchy of column {model.column}" for model in models if model.by_hierarchy}
@@ -146,10 +143,7 @@ class Promise:
         used |= {f"order of column {n}" for n, how in prior.columns.items() if ranked in how}
         for name in prior.orders.keys() | (self.orders.keys() & used):
             if name not in prior.orders:
-                yield (
-                    f"the {name} is not in the record, which is of an earlier version of anonlib: "
-                    "publish all rows anew"
-                )
+                yield f"the {name} is not in the record, which is of an earlier version of anonlib"
             elif prior.orders[name] != self.orders.get(name):
                 yield f"the {name} was another one"
 
@@ -160,7 +154,7 @@ class TablePromise(NamedTuple):
     Attributes:
         digest: Its digest, from the public manifest.
         promise: The promise, from the private record; None without that record.
-        is_apart: Whether each data controller holds the models, by the manifest.
+        is_apart: Whether each data controller holds the models, as the manifest says.
     """
 
     digest: str
@@ -168,7 +162,7 @@ class TablePromise(NamedTuple):
     is_apart: bool
 
     def is_same(self, promise: Promise) -> bool:
-        """Whether a promise is just this one. Digests of earlier versions are without `apart`."""
+        """Whether a promise is this one. The digests of earlier versions lack `apart`."""
         return promise.digest == self.digest and bool(promise.apart) == self.is_apart
 
 
@@ -224,7 +218,8 @@ def require_kept(promise: Promise, history: "History", records: "Storage") -> No
     if lacking := sorted(promise.weaknesses(known.promise)):
         raise InputError(
             f"release.path: the table at {history.path} promises more than this config: "
-            f"{'; '.join(lacking)}; a batch may only strengthen it"
+            f"{'; '.join(lacking)}; a batch may only strengthen it: change the config, or publish "
+            "all rows anew (`mode: overwrite`)"
         )
 
 
@@ -272,13 +267,21 @@ def make_promise(config: Config, schema: Schema) -> Promise:
 
 
 def _name_controllers(step: Controller) -> str:
-    """Before the name of the column, which may be any text."""
+    """`Promise.apart` of a config. The name of the column comes last, since it may be any text."""
     return f"merged column {step.column}" if step.merge else f"column {step.column}"
 
 
+def _say_apart(apart: str) -> str:
+    """`Promise.apart` in words: whose rows hold the models."""
+    if not apart:
+        return "all rows together"
+    column = apart.removeprefix("merged ")
+    merged = "" if column == apart else " (merged where they fail)"
+    return f"each controller of {column}{merged}"
+
+
 def _digest_orders(config: Config, schema: Schema) -> dict[str, str]:
-    """By what it is: a digest of each order and hierarchy that a model measures by, or that the
-    released values of a quasi-identifier are ranks of."""
+    """`Promise.orders` of a config."""
     models, attributes = config.all_models, config.attributes
     orders = {name: [*order] for name, order in find_orders(models, attributes).items()}
     orders |= {

@@ -55,8 +55,8 @@ def format_manifest(
         hierarchies: By column that is released as nodes: its hierarchy, and the released nodes.
             Readers need them. The shape of the whole tree is public; names of other nodes are not.
         promise: The promise of the release.
-        levels: By column: the least height of its released nodes, if the run chose one for all
-            cells (`find_least_levels`).
+        levels: By column: the least height of its released nodes in the table, if the run chose one
+            height for all cells (`find_least_levels`).
         persons_return: Whether persons may be in several batches of the table.
     """
     n_added = figures.digest.n_rows

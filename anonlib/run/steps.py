@@ -296,8 +296,8 @@ class Run:
         )
 
     def _list_manifests(self) -> list[str]:
-        """Those of the runs before this one whose rows stay: as the log describes them, or the
-        newest, which tells of the rows of all."""
+        """The manifests of the runs before this one whose rows stay: those in the log; if it has
+        none, the newest one, which tells of all rows."""
         if self.config.release.mode != "append":
             return []
         found = [commit.text for commit in self.target.commits()]

@@ -51,12 +51,12 @@ def require_new_rows(
 def require_same_readings(
     source: Source, entries: Iterable[Waiting], folder_of: Callable[[str], str]
 ) -> None:
-    """Raises ConfigError if texts of waiting rows would be read otherwise than when they came: by
+    """Raises ConfigError if texts of waiting rows would be read otherwise than when they came. By
     another layout, 1.234 is another number, and 01/02/2024 another day.
 
     Args:
-        source: A source that the rows were added to.
-        entries: What is known of these rows.
+        source: A source that the waiting rows were added to.
+        entries: What is known of the waiting rows, by run.
         folder_of: From a run to the folder of its waiting rows.
     """
     if problems := [p for entry in entries for p in _check_readings(source, entry, folder_of)]:

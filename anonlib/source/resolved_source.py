@@ -103,7 +103,8 @@ class Source:
 
     @property
     def readings(self) -> dict[str, Cast | None]:
-        """By name of a column that is text in the source: what it is read as; None if as text."""
+        """By name of each column that is text in the source: what it is read as; None if as
+        text."""
         return {
             column.name: self.casts.get(column.id)
             for column in self.schema.columns
@@ -391,7 +392,8 @@ def _together(fresh: DataFrame, before: Iterable[DataFrame]) -> DataFrame:
 
 
 def _restore_widths(fresh: DataFrame, raw: DataFrame) -> dict[str, Cast]:
-    """By id: the type of a column of the source, `fresh`, that waiting rows made wider in `raw`."""
+    """By id: the type in the source, `fresh`, of each column that waiting rows made wider in
+    `raw`."""
     return {
         field.name: Cast(field.dataType.simpleString())
         for field in fresh.schema
@@ -414,8 +416,8 @@ def _like(
         attributes: The columns of the config, by name.
         names: Columns that rows may not lack: the unit and the data controller.
 
-    Raises InputError if the rows have other columns or types than the source. Whole numbers may be
-    of any width.
+    Raises InputError if the rows have other columns or types than the source; whole numbers may
+    have any width.
     """
     there = {field.name: i for i, field in enumerate(rows.schema)}
     plain = rows.toDF(*[f"w{i}" for i in range(len(there))])

@@ -13,10 +13,10 @@ from anonlib.spark.jvm import (
     find_class,
     find_java_class,
     make_none,
-    make_scala_list,
     make_scala_seq,
     make_some,
     make_struct_type,
+    read_scala_seq,
 )
 
 #: What metadata of columns begin with whose values Delta makes.
@@ -49,8 +49,8 @@ def read_metadata(spark: SparkSession, snapshot: Any) -> TableMetadata:
     features = snapshot.protocol().readerAndWriterFeatureNames()
     return TableMetadata(
         make_struct_type(metadata.schema()),
-        frozenset(map(str, make_scala_list(spark, metadata.configuration().keys()))),
-        frozenset(map(str, make_scala_list(spark, features))),
+        frozenset(map(str, read_scala_seq(spark, metadata.configuration().keys()))),
+        frozenset(map(str, read_scala_seq(spark, features))),
     )
 
 
@@ -59,7 +59,7 @@ def read_constraints(spark: SparkSession, snapshot: Any, *, of_columns: bool) ->
     that must not be null have one, too."""
     metadata = snapshot.metadata()
     configuration, prefix = metadata.configuration(), "delta.constraints."
-    names = [str(key) for key in make_scala_list(spark, configuration.keys())]
+    names = [str(key) for key in read_scala_seq(spark, configuration.keys())]
     found = {
         name.removeprefix(prefix): str(configuration.apply(name))
         for name in names

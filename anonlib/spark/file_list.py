@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from anonlib.errors import BusyError, InputError
-from anonlib.spark.jvm import find_class, make_scala_dict, make_scala_seq, make_struct_type
+from anonlib.spark.jvm import find_class, make_scala_seq, make_struct_type, read_scala_map
 from anonlib.spark.translation import translate_errors
 
 #: By path of a file: its length and its time of modification.
@@ -60,7 +60,7 @@ def list_relations(frame: DataFrame) -> Iterator[Any]:
 
 def read_options(spark: SparkSession, relation: Any) -> dict[str, str]:
     """The options that a relation's files are read by, with names in lower case."""
-    return {name.lower(): text for name, text in make_scala_dict(spark, relation.options()).items()}
+    return {name.lower(): text for name, text in read_scala_map(spark, relation.options()).items()}
 
 
 def read_file_schema(relation: Any) -> StructType:

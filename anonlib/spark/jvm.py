@@ -75,7 +75,7 @@ def make_struct_type(schema: Any) -> StructType:
     return StructType.fromJson(json.loads(schema.json()))
 
 
-def make_scala_dict(spark: SparkSession, values: Any) -> dict[str, str]:
+def read_scala_map(spark: SparkSession, values: Any) -> dict[str, str]:
     """A dict of a Scala map."""
     return dict(_converters(spark).asJava(values))
 
@@ -88,7 +88,7 @@ def make_scala_seq(spark: SparkSession, values: Iterable[Any]) -> Any:
     return _converters(spark).asScala(java).toSeq()
 
 
-def make_scala_list(spark: SparkSession, values: Any) -> list[Any]:
+def read_scala_seq(spark: SparkSession, values: Any) -> list[Any]:
     """A list of a Scala collection."""
     return list(_converters(spark).asJava(values.toSeq()))
 

@@ -18,7 +18,8 @@ from anonlib.table.schema import Field
 
 #: More than the partitions of any table.
 MANY_PARTITIONS = 2**31 - 1
-#: A text that few lists contain: a sign that Unicode gives to nobody. These take longer to hash.
+#: A text that few lists contain, since Unicode gives this sign to nobody. Lists with it take longer
+#: to hash.
 RARE_TEXT = "\uffff"
 
 
@@ -136,8 +137,9 @@ def _spell(column: Column, type: DataType) -> Column:
         flagged = _flag_elements(column, type.elementType)
         if type.elementType != StringType():
             return F.struct(size, flagged)
-        # A function of each element is slow. Most lists have no null, and need none: then it is
-        # false that they contain a text, and not null. Of the two lists the hash skips the null.
+        # A function of each element is slow, and lists without null, which most are, need none. Of
+        # such a list it is false that it contains a text; of one with a null it is true or null.
+        # One of the two forms is null, and the hash skips it.
         full = F.coalesce(~F.array_contains(column, F.lit(RARE_TEXT)), F.lit(False))
         plain = F.arrays_zip(F.array_repeat(F.lit(False), size), column)
         return F.struct(size, F.when(full, plain), F.when(~full, flagged))

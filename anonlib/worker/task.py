@@ -105,7 +105,8 @@ class Task:
         joint: Whether models must also hold if the other protected columns are known.
         pools: int64[blocks]. The pool within which a block that fails the models is merged with
             others; None if all blocks hold them.
-        tree: The forest whose leaves are the blocks, if rows come with POOL; else with BLOCK.
+        tree: The forest whose leaves are the blocks, if rows come with POOL; None if they come with
+            BLOCK.
         counters: What is counted in the cells.
     """
 
@@ -342,7 +343,7 @@ def _find_leaves(block: Block, pool: Codes, task: Task) -> Codes:
     leaf = send_rows(task.tree, block, np.zeros(block.n, np.int64))
     if (task.pools[leaf] != pool).any():
         raise BlockError(
-            "Spark sent rows to another task than the plan says, which no release may rest on; "
+            "Spark sent rows to another task than the plan says, so blocks may be incomplete; "
             "please report this, with the versions of Spark, Java and numpy"
         )
     return leaf.astype(np.int32)

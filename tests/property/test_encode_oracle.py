@@ -25,7 +25,7 @@ from anonlib.encode.proportional import ProportionalEncoder
 from anonlib.errors import InputError
 from anonlib.recode import Cells
 from anonlib.recode import Domain as Known
-from anonlib.recode.arrow import write_texts
+from anonlib.recode.arrow import write_iso
 from anonlib.recode.interval import Interval
 from anonlib.recode.lca import Lca
 from anonlib.recode.proportional import Proportional as Shares
@@ -161,7 +161,7 @@ def test_multi_hot_is_the_same_of_arrays_and_of_texts(type: Any, data: Any) -> N
     assert encoder.found(in_text) == set(categories)
     assert (encoder.features(in_text, EncoderDomain(None, categories)).toarray() == found).all()
     for row, each in zip(found, arrays.to_pylist(), strict=True):
-        members = {None} if each is None else set(write_texts(pa.array(each, type)).to_pylist())
+        members = {None} if each is None else set(write_iso(pa.array(each, type)).to_pylist())
         assert row.tolist() == [float(name in members) for name in (*categories, None)]
 
 

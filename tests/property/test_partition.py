@@ -380,7 +380,7 @@ SIZES = st.lists(st.integers(0, 60), min_size=20, max_size=20)
 def test_a_forest_is_cut_off_at_subtrees_of_few_rows(
     cuts: Cuts, many: list[int], most: int
 ) -> None:
-    """By a walk through both: they have the same cuts, down to the first nodes of few rows."""
+    """A walk through both finds the same cuts, down to the first nodes with few rows."""
     tree = as_tree(cuts)
     sizes = np.array(many[: tree.n_leaves])
     trunk, branch = cut_off(tree, sizes, most)
@@ -404,7 +404,7 @@ def test_a_forest_is_cut_off_at_subtrees_of_few_rows(
 
 @given(grown(most=16), SIZES, st.integers(1, 10), st.sampled_from([1, 300]))
 @QUICK
-def test_pools_are_neighbours_with_as_many_rows_as_they_must(
+def test_pools_are_neighbours_with_enough_rows(
     cuts: Cuts, many: list[int], max_rows: int, times: int
 ) -> None:
     tree = as_tree(cuts)
@@ -425,7 +425,7 @@ def test_pools_are_neighbours_with_as_many_rows_as_they_must(
 @pytest.mark.parametrize("mixed", [False, True])
 @pytest.mark.parametrize("seed", range(5))
 def test_tasks_send_rows_as_trees_grow(seed: int, mixed: bool) -> None:
-    """Also rows that lie on a plane but for rounding, of many columns."""
+    """So are rows of many columns that lie on a plane but for rounding."""
     random = np.random.default_rng(seed)
     n = 500
     codes = np.column_stack([random.integers(0, m, n) for m in (2, 12, 40)])

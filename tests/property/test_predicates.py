@@ -90,7 +90,7 @@ def count_slowly(
 
 
 def check(state: Any, numbers: list[list[Any]], n_rows: int, several: bool, numbered: bool) -> None:
-    """Whether a state is that of the slow count. several: Whether more numbers than two count."""
+    """Checks a state by the slow count. several: Whether it counts rows beyond two numbers."""
     assert state[-1] == n_rows
     for its, (n, least, most) in zip(numbers, state[:-1].reshape(-1, 3).tolist(), strict=True):
         present = {each for each in its if each is not None}
@@ -154,7 +154,7 @@ def test_a_null_interval_says_nothing(form: Any) -> None:
 def find_rows(
     column: Column, values: Any, conditions: list[Region], *, released: bool
 ) -> list[list[int]]:
-    """The rows for which each condition holds, from counts of one row after the other."""
+    """The rows for which each condition holds, by a count of each row."""
     predicates = Predicates.of((column,), [((0, each),) for each in conditions])
     rows = [pa.table({column.id: values.slice(i, 1)}) for i in range(len(values))]
     n = np.array([predicates.count([row], ROW, released=released)[:-1:3] for row in rows])

@@ -13,8 +13,8 @@ from anonlib.measure.risk._population import (
     _likelihood,
     estimate_pitman_uniques,
     estimate_zayatz,
-    expect_risk,
     fit_pitman,
+    predict_risk,
 )
 
 
@@ -152,7 +152,7 @@ def test_expected_risk_is_the_sum_over_populations(size: int, fraction: float) -
     for larger in range(size, 6000):
         total += weight / larger
         weight *= (1 - fraction) * larger / (larger - size + 1)
-    assert expect_risk(np.array([size]), fraction)[0] == pytest.approx(total, rel=1e-6)
+    assert predict_risk(np.array([size]), fraction)[0] == pytest.approx(total, rel=1e-6)
 
 
 @given(st.integers(1, 200) | st.integers(1, 10**6), st.floats(1e-4, 1.0))
@@ -166,11 +166,11 @@ def test_expected_risk_is_an_integral(size: int, fraction: float) -> None:
         epsrel=1e-10,
         limit=500,
     )
-    assert expect_risk(np.array([size]), fraction)[0] == pytest.approx(expected, rel=1e-8)
+    assert predict_risk(np.array([size]), fraction)[0] == pytest.approx(expected, rel=1e-8)
 
 
 def test_expected_risk_at_its_ends() -> None:
     size = np.array([1, 2, 10, 10_000])
-    assert expect_risk(size, 1.0) == pytest.approx(1 / size)
-    assert expect_risk(np.array([1]), 0.01)[0] == pytest.approx(0.01 / 0.99 * log(100))
-    assert (np.diff(expect_risk(size, 0.01)) < 0).all()
+    assert predict_risk(size, 1.0) == pytest.approx(1 / size)
+    assert predict_risk(np.array([1]), 0.01)[0] == pytest.approx(0.01 / 0.99 * log(100))
+    assert (np.diff(predict_risk(size, 0.01)) < 0).all()

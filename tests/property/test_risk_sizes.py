@@ -15,7 +15,7 @@ from anonlib.arrays import average_ratio
 from anonlib.auditing.arrow_values import combine, number_keys
 from anonlib.evaluation.memory_classes import count_released_sizes
 from anonlib.measure.case import Sizes
-from anonlib.measure.risk._population import expect_risk
+from anonlib.measure.risk._population import predict_risk
 from anonlib.measure.risk.reidentification import Reidentification
 from anonlib.measure.risk.uniqueness import Uniqueness
 from anonlib.table.columns import TOKEN
@@ -44,7 +44,7 @@ def test_risks_are_those_of_the_persons(
     assert [*found] == [*Reidentification.names]
     persons = np.repeat(classes, classes)
     prosecutor = 1 / persons
-    journalist = prosecutor if times is None else expect_risk(persons, 1 / times)
+    journalist = prosecutor if times is None else predict_risk(persons, 1 / times)
     assert found["prosecutor_max"] == prosecutor.max()
     assert found["prosecutor_mean"] == pytest.approx(prosecutor.mean())
     assert found["prosecutor_mean"] == pytest.approx(len(classes) / n)

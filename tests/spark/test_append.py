@@ -199,7 +199,7 @@ def test_rows_of_others(shell: Shell, spark: SparkSession, started: Path) -> Non
     refused(shell.release(later), 2, "the table is not as any run of the ledger left it")
     unknown = {"acknowledge_returning": "unknown"}
     assert shell.release(config(started, batch(30, 9), release=unknown)).code == 0
-    # It is accepted of the table that this run left, and told ever after.
+    # The table that this run left takes batches; what is unknown of it is told ever after.
     said = shell.release(config(started, batch(39, 9)))
     assert said.code == 0, said.err
     assert "can't be recognised: others had changed" in " ".join(said.out.split())
@@ -335,8 +335,8 @@ def test_units(shell: Shell, spark: SparkSession, tmp_path: Path) -> None:
 def test_a_unit_in_another_order(
     shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Persons are known by the same columns, also those of a ledger whose tokens are in the order
-    of their config, as earlier versions wrote them."""
+    """Persons are known by the same columns. So are those whose tokens an earlier version made in
+    the order of its config."""
 
     def of_unit(first: int, n: int, mode: str = "append", **release: Any) -> Any:
         frame = batch(first, n).assign(house="a")

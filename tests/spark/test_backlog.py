@@ -185,7 +185,7 @@ def test_texts_that_wait_are_read_as_they_were(
 def test_whole_numbers_of_another_width_that_wait(
     spark: SparkSession, tmp_path: Path, fresh: str, waits: str
 ) -> None:
-    """They are the same numbers: a batch takes them along as its own type, if they fit."""
+    """They are the same numbers: a batch reads them as its own type, if they fit."""
 
     def rows(first: int, type: str, wage: str = "id") -> DataFrame:
         wages = [f"'{first}' || id AS name", f"CAST({wage} AS {type}) AS wage"]

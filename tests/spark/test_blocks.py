@@ -166,7 +166,7 @@ def pool_each(tree: CutTree, sizes: Ints, max_rows: int) -> Pools:
 def test_tasks_find_the_leaves_of_their_rows(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, steps: list[str]
 ) -> None:
-    """They are those of a walk through the whole forest in the JVM, which goes to pools only."""
+    """They are those that the JVM finds in the whole forest; for pools, it walks the trunk only."""
     monkeypatch.setattr(leaf_plan, "BLOCKS_PER_POOL", 2)
     partition = {"steps": [{"type": step} for step in steps], "max_rows": 100}
     given = {"format": "generator", "rows": 2000, "seed": 3}
@@ -210,7 +210,7 @@ def test_any_number_of_tasks_releases_the_same(
     n_tasks: int,
     grouped_map: str,
 ) -> None:
-    """Of several pools, in some of which blocks are merged."""
+    """The table has several pools, and blocks are merged in some."""
     monkeypatch.setattr(leaf_plan, "BLOCKS_PER_POOL", 1)
     given = config(tmp_path, spark={"partitions": n_tasks, "grouped_map": grouped_map})
     given["partition"] = {"steps": [{"type": step} for step in steps], "max_rows": 100}

@@ -126,8 +126,8 @@ def test_stronger_models_read_all(shell: Shell, started: Path) -> None:
 
 
 def test_persons_of_several_batches(shell: Shell, started: Path) -> None:
-    """Each has a row in both: rows of the whole table are no persons, and nothing counts them as
-    such, be it for other models, once they can't be counted by batch, or for a gate."""
+    """Each has a row in both, so rows of the table are no persons: nothing counts them as such,
+    neither for other models nor for a gate."""
     first = record_of(started)["audit"]["sizes"]
     again = ("--set", "release.acknowledge_returning=true")
     said = shell.release(config(started, 0, 30), *again)

@@ -76,8 +76,8 @@ def test_a_stronger_batch_binds_the_next(shell: Shell, started: Path) -> None:
 
 
 def test_orders_hierarchies_and_controllers_stay(shell: Shell, tmp_path: Path) -> None:
-    """By another order or hierarchy a model measures less, and a released interval means something
-    else; without its controllers, nothing holds for each of them."""
+    """By another order or hierarchy a model may measure less, and a released interval means
+    something else; without controllers, no model holds for each of them."""
     trees = {}
     for name, group in (("flat", "*"), ("deep", "g;h;*")):
         trees[name] = tmp_path / f"{name}.csv"

@@ -1,4 +1,4 @@
-"""Cuts that rows lie on, but for rounding: Spark, memory and tasks send each to one side."""
+"""Rows that lie on a cut but for rounding: Spark, memory and tasks send each to the same side."""
 
 from pathlib import Path
 

@@ -85,7 +85,7 @@ def test_one_level_per_column(shell: Shell, spark: SparkSession, tmp_path: Path)
 
 
 def test_levels_of_batches(shell: Shell, tmp_path: Path) -> None:
-    """Each batch has its own: the manifest tells the least, which all rows of the table have."""
+    """Each batch has its own: the manifest tells the least, which all rows have at least."""
     chosen, told = [], {}
     for first, n, mode in ((0, 90, "error"), (90, 9, "append"), (99, 90, "append")):
         write_people(tmp_path, frame(first + n).iloc[first:])

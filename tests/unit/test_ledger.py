@@ -202,7 +202,7 @@ def test_whole_numbers_that_identify_persons_are_of_one_type(store: Far) -> None
 
 
 def test_persons_of_the_same_columns_in_another_order(store: Far) -> None:
-    """As entries of earlier versions have them; tokens are compared in the order of the entry."""
+    """Entries of earlier versions have them so; tokens are compared in the order of the entry."""
     old = replace(ONE, persons=(("mail", FOLDED), ("born", "int32")))
     other = replace(ONE, run_id="other", persons=(("name", "string"),))
     put(store, old, replace(TWO, persons=(("born", "int64"), ("mail", FOLDED))), other)

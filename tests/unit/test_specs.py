@@ -85,7 +85,7 @@ def test_persons_by_a_column_named_like_a_text() -> None:
     [(False, False, True), (True, True, True), (True, False, False)],
 )
 def test_persons_of_several_batches(*, returned: bool, by_batch: bool, are_rows: bool) -> None:
-    """A class of the whole table may have several rows of theirs; a class of one batch has not."""
+    """A class of the whole table may have several rows of a person; a class of a batch has one."""
     record = make()
     record["persons_return"] = returned
     record["audit"]["by_batch"] = by_batch

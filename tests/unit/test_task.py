@@ -247,7 +247,7 @@ def test_blocks_are_merged_within_their_pool(
 
 
 def stump(threshold: float) -> FlatTree:
-    """The forest of one cut of the ages, as the workers see them."""
+    """A forest of one cut of the ages, as tasks encode them."""
     ends = np.array([-1], np.int32), np.array([-2], np.int32), np.zeros(1, np.int32)
     cuts = (Below(0, threshold),)
     block, _ = to_block(table(), task(table()))
@@ -259,7 +259,7 @@ def with_pools(source: pa.Table, pools: list[int]) -> pa.Table:
 
 
 def test_rows_with_pools_get_their_blocks() -> None:
-    """As if they came with them, and in any order."""
+    """In any order, they are released as rows that come with blocks."""
     source = table(60)
     first = to_block(source.take([0]), task(source))[0].numeric[0, 0]
     block, ordered = to_block(source, task(source))
@@ -275,7 +275,7 @@ def test_rows_with_pools_get_their_blocks() -> None:
 
 
 def test_a_row_of_another_pool_stops_the_task() -> None:
-    """Rows of its leaf may be in another task, where they were anonymized without it."""
+    """Other rows of its leaf may be in another task, and are anonymized there without it."""
     source = table(60)
     block, ordered = to_block(source, task(source))
     first = float(np.median(block.numeric[:, 0]))

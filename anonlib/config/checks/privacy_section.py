@@ -108,8 +108,8 @@ def check_unit_models(
     if counting:
         yield Problem(
             "release.acknowledge_returning",
-            f"{', '.join(counting)} may fail in the table although they hold in each batch, if "
-            "persons are in several; remove this, and leave out the persons that return",
+            f"{', '.join(counting)} may fail in the table where persons are in several batches, "
+            "although each batch passes; remove this, and leave out the persons who return",
         )
 
 

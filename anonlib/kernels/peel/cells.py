@@ -27,7 +27,7 @@ RANKED, STEPS, MOVED = range(3)
 class TupleCells(NamedTuple):
     """The cells 0..m-1 of t tuples in d columns. A cell without rows is not in use.
 
-    `low`, `high` and `bits` describe the last cell that `without` was called for.
+    `low`, `high` and `bits` describe the last cell that `span_without` was called for.
 
     Attributes:
         cell: int64[t]. The cell of each tuple; -1 for none.
@@ -154,7 +154,7 @@ def span_without(table: TupleTable, state: TupleCells, c: int, t: int) -> None:
 
 @njit
 def rate_span(table: TupleTable, state: TupleCells) -> int:
-    """The loss of one row of the last cell that `without` was called for.
+    """The loss of one row of the last cell that `span_without` was called for.
 
     Leaves are in depth-first order, so all leaves between two leaves are under their lowest common
     ancestor.

@@ -9,12 +9,12 @@ from anonlib.kernels._search import find_nearest, make_nearest
 from anonlib.kernels.refine.extent_steps import find_extent_places, find_near_by_gain
 from anonlib.kernels.refine.row_lists import RefineState
 from anonlib.kernels.refine.state import (
-    add_nominal,
     change_now,
     clear,
     count_categories,
     describe_cell,
     gather,
+    measure_nominal,
     move_row,
 )
 from anonlib.kernels.refine.step_list import LEAST
@@ -186,7 +186,7 @@ def find_places(state: RefineState, near: Ints, a: int) -> float:
             count_categories(state, b)
         row = first
         while row >= 0:
-            distance = add_nominal(state, row, b) if q > 0 else 0.0
+            distance = measure_nominal(state, row, b) if q > 0 else 0.0
             for j in range(numeric.shape[1]):
                 gap = numeric[row, j] - mean[b, j]
                 distance += gap * gap

@@ -169,7 +169,7 @@ def _describe_nominal(state: RefineState, cell: int) -> None:
     state.spread[cell] = 0.5 * (q + squares / max(n * n, 1))
     row = state.first[cell]
     while row >= 0:
-        state.own[row] += add_nominal(state, row, cell)
+        state.own[row] += measure_nominal(state, row, cell)
         row = state.after[row]
     clear(state, cell)
 
@@ -204,7 +204,7 @@ def count_common(state: RefineState, row: int) -> int:
 
 
 @njit_in_place
-def add_nominal(state: RefineState, row: int, cell: int) -> float:
+def measure_nominal(state: RefineState, row: int, cell: int) -> float:
     """What the nominal columns add to the squared distance of a row from the centroid of `cell`,
     which must be counted in `tally`."""
     return float(max(state.spread[cell] - count_common(state, row) / state.rows[cell], 0.0))
@@ -359,7 +359,7 @@ def _lean_nominal(state: RefineState, a: int, b: int, both: float) -> tuple[floa
     most, total = -np.inf, 0.0
     row = state.first[a]
     while row >= 0:
-        state.lean[row] -= add_nominal(state, row, b)
+        state.lean[row] -= measure_nominal(state, row, b)
         total += state.lean[row]
         most = max(most, (1.0 - both) * state.lean[row] + both * state.own[row])
         row = state.after[row]
@@ -414,7 +414,7 @@ def _swaps(
         rest -= both * between
         while other >= 0:
             if along * lean[other] + twice * own[other] + rest > least:
-                gain = lean[other] + lean[row] + both * separate_rows(numeric, nominal, row, other)
+                gain = lean[other] + lean[row] + both * measure_gap(numeric, nominal, row, other)
                 if gain > least:
                     place = offer_step(steps, gain)
                     steps.leaves[place], steps.comes[place] = other, row
@@ -424,7 +424,7 @@ def _swaps(
 
 
 @njit_in_place
-def separate_rows(numeric: Floats, nominal: Codes, row: int, other: int) -> float:
+def measure_gap(numeric: Floats, nominal: Codes, row: int, other: int) -> float:
     """The squared distance between two rows."""
     result = 0.0
     for j in range(numeric.shape[1]):
@@ -440,7 +440,7 @@ def find_row_distance(state: RefineState, row: int, other: int) -> float:
     """The squared distance between two rows, or the penalty of a cell of both."""
     if state.by_penalty:
         return penalize_pair(state.extents, row, other)
-    return separate_rows(state.numeric, state.nominal, row, other)
+    return measure_gap(state.numeric, state.nominal, row, other)
 
 
 @njit_in_place

@@ -13,7 +13,7 @@ from anonlib.encode import about
 from anonlib.encode.texts import texts
 from anonlib.errors import InputError
 from anonlib.measure.nearest import MatchedColumn, NodeDistances, ShareDistances, SpanDistances
-from anonlib.recode.arrow import write_texts
+from anonlib.recode.arrow import write_iso
 from anonlib.recode.interval import Interval
 from anonlib.recode.value_leaves import find_leaves
 from anonlib.table.encoding import Encoding, find_moments, standardize, to_float
@@ -128,7 +128,7 @@ def find_ends(column: Column, encoding: Encoding, released: Values) -> tuple[Val
         categories: Values = encoding.categories
         if categories is None:
             raise ValueError("a set of numbers")
-        rank = {text: i for i, text in enumerate(write_texts(categories).to_pylist())}
+        rank = {text: i for i, text in enumerate(write_iso(categories).to_pylist())}
         ranks = [_present(rank, each) for each in find_elements(released)]
         lower, upper = ([end(each, default=None) for each in ranks] for end in (min, max))
         return categories.take(pa.array(lower)), categories.take(pa.array(upper))
@@ -157,7 +157,7 @@ def find_elements(released: Values) -> list[Sequence[str | None]]:
     if pa.types.is_string(released.type):
         sets = (None if t is None else _parse_nodes(t) for t in released.to_pylist())
         return [(None,) if each is None else each for each in sets]
-    texts = write_texts(released.flatten()).to_pylist()
+    texts = write_iso(released.flatten()).to_pylist()
     counts = pc.list_value_length(released).to_pylist()
     result: list[Sequence[str | None]] = []
     start = 0
@@ -176,11 +176,11 @@ def _parse_nodes(text: str) -> list[str | None]:
 def _sets(column: Column, encoding: Encoding, original: Values, released: Values) -> MatchedColumn:
     """A nominal column that is released as values or as sets. Those that only another release has
     get codes after those of the source."""
-    categories = write_texts(encoding.categories).to_pylist()
+    categories = write_iso(encoding.categories).to_pylist()
     if column.recoder.releases == "set":
         found = find_elements(released)
     else:
-        found = [(text,) for text in write_texts(released).to_pylist()]
+        found = [(text,) for text in write_iso(released).to_pylist()]
     every = dict.fromkeys([*categories, None, *(text for each in found for text in each)])
     code: dict[str | None, int] = {text: i for i, text in enumerate(every)}
     sets = [tuple(sorted(code[text] for text in each)) for each in found]

@@ -94,7 +94,7 @@ def estimate_zayatz(size: Ints, n_classes: Ints, n_population: int) -> float:
     return both / float(n_classes @ single) if both else 0.0
 
 
-def expect_risk(size: Ints, fraction: float) -> Floats:
+def predict_risk(size: Ints, fraction: float) -> Floats:
     """The expected value of 1 / F, where F is the number of persons in a class of the population.
 
     F is modelled as the number of draws until the size-th success, with `fraction` as the

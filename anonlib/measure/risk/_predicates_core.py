@@ -12,7 +12,7 @@ def arrange_rows(code: Ints, start: Ints) -> tuple[Codes, Codes]:
 
     Args:
         code: int64[n]. The code of each row.
-        start: int64[d + 1]. The rows with lower codes, for each of d codes; then n.
+        start: int64[d + 1]. How many rows have a lower code, for each of d codes; then n.
 
     Returns:
         int32[n]. The rows by their codes.
@@ -52,12 +52,14 @@ def tally_rows(
         bounds: int64[c + 1]. Where the ranges of each of c conditions begin and end. Those of one
             condition ascend.
         condition: int64[p, k]. The condition of each of p predicates in each order; -1 for none.
-        turn: int64[p, k]. The orders of a predicate's conditions from the rarest on, then others.
+        turn: int64[p, k]. The orders of each predicate's conditions, the rarest first; then the
+            other orders.
         number: float64[n]. The number of each row; empty for none.
         flag: bool[n]. The side of each row.
-        until_several: Whether rows of a predicate don't count after two numbers on the first side.
-        tally: float64[2, p, 3]. Grows by the rows of each side and predicate; their least and
-            greatest number.
+        until_several: Whether a predicate's rows are counted only until two of the first side have
+            different numbers.
+        tally: float64[2, p, 3]. By side and predicate: the number of rows, their least and their
+            greatest number. The rows are added to it.
     """
     for i in range(len(condition)):
         rarest = turn[i, 0]

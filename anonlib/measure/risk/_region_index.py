@@ -73,7 +73,7 @@ class RegionIndex(NamedTuple):
 
     Attributes:
         code: int64[n]. What rows are ordered by.
-        start: int64[d + 1]. The rows with lower codes, for each of d codes; then n.
+        start: int64[d + 1]. How many rows have a lower code, for each of d codes; then n.
         ranges: The places of conditions in this order.
     """
 
@@ -83,8 +83,8 @@ class RegionIndex(NamedTuple):
 
 
 def index_regions(regions: LineRegions | Sets, conditions: Conditions) -> list[RegionIndex]:
-    """The indexes of n regions of a column: a region lies in a condition if it is among its rows in
-    each of them. Cost: O(n), and O(d log d) for d distinct ends."""
+    """The indexes of a column's n regions. A region lies in a condition if each index has its row
+    in the condition's ranges. Cost: O(n), and O(d log d) for d distinct ends."""
     if isinstance(regions, LineRegions):
         assert isinstance(conditions, LineConditions)
         points = regions.high is regions.low
@@ -98,7 +98,7 @@ def index_regions(regions: LineRegions | Sets, conditions: Conditions) -> list[R
 
 
 def _index_ends(ends: Floats, conditions: LineConditions, null: Region) -> RegionIndex:
-    """The index of one of the ends of regions."""
+    """The index of regions by one of their ends. null: The region of rows without ends."""
     encoded = pa.array(ends).dictionary_encode()
     distinct = encoded.dictionary.to_numpy(zero_copy_only=False)
     order = np.argsort(distinct)  # NaN is last
@@ -116,12 +116,17 @@ def _index_ends(ends: Floats, conditions: LineConditions, null: Region) -> Regio
 
 
 def _accumulate(code: Ints, n_codes: int) -> Ints:
+    """`RegionIndex.start`, for codes 0..n_codes - 1."""
     return np.append(0, np.cumsum(np.bincount(code, minlength=n_codes)))
 
 
 def _find_inside(distinct: Sequence[Members], allowed: Sequence[Members]) -> tuple[Ints, Ints]:
-    """The places of the distinct regions that lie in each condition, ascending; empty ones are in
-    none. Then where those of each condition begin and end."""
+    """The distinct regions that lie in each condition; empty ones lie in none.
+
+    Returns:
+        int64[r]. Their places by condition, ascending for each.
+        int64[c + 1]. Where those of each condition begin and end.
+    """
     from scipy.sparse import csr_matrix
 
     code = {text: i for i, text in enumerate(frozenset(chain(*distinct, *allowed)))}

@@ -134,7 +134,7 @@ def read_regions(
 
 
 def is_on_line(column: Column, form: str) -> bool:
-    """Whether a column's regions are LineRegions. form: what its recoder releases."""
+    """Whether a column's regions are LineRegions. form: What its recoder releases."""
     if form not in ("value", "interval"):
         return False
     if column.scale is None:

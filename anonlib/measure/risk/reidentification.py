@@ -8,7 +8,7 @@ from pydantic import Field
 
 from anonlib.arrays import Floats, Ints
 from anonlib.measure import Figure, Findings, Measure, Series, Subjects
-from anonlib.measure.risk._population import expect_risk
+from anonlib.measure.risk._population import predict_risk
 
 if TYPE_CHECKING:
     from anonlib.measure.case import Case, Sizes
@@ -37,7 +37,7 @@ class Reidentification(Measure):
     whose risk is above `threshold`.
 
     By default F is f. If the source is a random sample of `population` persons, 1/F is estimated
-    from f (see `expect_risk`). A source that was selected by values, such as one year, is not a
+    from f (see `predict_risk`). A source that was selected by values, such as one year, is not a
     random sample: leave `population` out.
 
     With a `unit`, f counts persons. A person who has rows in several classes counts once, by the
@@ -90,7 +90,7 @@ class Reidentification(Measure):
         prosecutor = 1.0 / sizes.size
         journalist, note = prosecutor, WHOLE
         if self.population is not None:
-            journalist = expect_risk(sizes.size, n / self.population)
+            journalist = predict_risk(sizes.size, n / self.population)
             note = f"expected, for a random sample of {self.population} persons"
         how = (SEVERAL if sizes.overlap else "") if sizes.persons else ROWS
         notes = "; ".join(filter(None, [note, how]))

@@ -420,7 +420,7 @@ def group_categories(sums: Floats, rows: Ints) -> Ints:
     rows.
 
     Rare categories are drawn to the mean of all, since their own mean is chance. The arguments are
-    those of `subsets`, but `rows` may be 0.
+    those of `list_subsets`, but `rows` may be 0.
 
     Returns:
         int64[c]. The group of each category, 0..MOST_GROUPS - 1.
