@@ -16,7 +16,7 @@ from anonlib.config.summary import find_persons, label_plugin
 from anonlib.errors import InputError
 from anonlib.partition.controller import Controller
 from anonlib.privacy import PrivacyModel, build_models
-from anonlib.table.schema import Role, Scale, Schema
+from anonlib.table.schema import Role, Schema
 
 if TYPE_CHECKING:
     from anonlib.run.history import History
@@ -44,7 +44,7 @@ class Promise:
         apart: The column whose data controllers each hold the models, and whether those that fail
             may merge; empty if the models are of all rows together.
         orders: By "order of column x" or "hierarchy of column x": a digest of each one that models
-            measure by, or that released ranks are read by.
+            measure by, or that released intervals are read by.
     """
 
     models: tuple[PrivacyModel, ...]
@@ -287,8 +287,8 @@ def _digest_orders(config: Config, schema: Schema) -> dict[str, str]:
     orders |= {
         column.name: [*column.order]
         for column in schema.quasi_identifiers
-        # A recoder that takes columns without an order, too, releases no ranks.
-        if column.order and Scale.NOMINAL not in column.recoder.scales
+        # A released median means the same by any order; an interval does not.
+        if column.order and column.recoder is not None and column.recoder.releases == "interval"
     }
     trees = {
         name: [[*tree.names], tree.tree.parent.tolist()]

@@ -411,10 +411,13 @@ def test_a_table_in_which_persons_are_in_several_batches(
             with pytest.raises(InputError, match="persons may be in several batches of out, so"):
                 look(Table(), ledger, **how)
     assert look(Table(), Ledger(), unit=True).persons_return  # the ledger proves what it holds
-    known = SimpleNamespace(digest=NOW)
+    known = SimpleNamespace(digest=NOW, report=SimpleNamespace(by_batch=True))
     monkeypatch.setattr(module, "find_published_audit", lambda *_: known)
     prior = look(Table(), Ledger())
     assert (prior.known, prior.persons_return) == (known, True)
+    known.report.by_batch = False  # by an earlier version
+    with pytest.raises(InputError, match="persons may be in several batches of out, so"):
+        look(Table(), Ledger())
 
 
 @pytest.mark.parametrize(
@@ -468,7 +471,7 @@ def test_a_table_that_is_appended_to(kept: list[str]) -> None:
 def test_what_the_newest_run_found_is_not_looked_for_again(
     kept: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    known = SimpleNamespace(digest=NOW)
+    known = SimpleNamespace(digest=NOW, report=SimpleNamespace(by_batch=False))
     monkeypatch.setattr(module, "find_published_audit", lambda *_: known)
     monkeypatch.setattr(digests, "digest", None)
     for ledger in (None, Ledger()):
