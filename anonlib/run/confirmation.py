@@ -23,7 +23,7 @@ from anonlib.pages.front import UNTIL
 from anonlib.pages.seal import Certificate, Facts, find_changes
 from anonlib.pages.specs import SEVERAL
 from anonlib.pages.words import number, spell_role
-from anonlib.run.manifest_persons import read_persons_kind, read_persons_return
+from anonlib.run.manifest_persons import counts_rows, read_persons_kind, read_persons_return
 from anonlib.table.table_digest import Digest
 from anonlib.text import printable
 
@@ -179,7 +179,7 @@ def _describe(manifest: Mapping[str, Any], lists: frozenset[str]) -> dict[str, A
         "columns": [each["name"] for each in columns],
         "quasi_identifiers": [each["name"] for each in quasi],
         "sets": [e["name"] for e in quasi if e["form"] == "set" and e["name"] in lists],
-        "persons": "unknown" if read_persons_kind(manifest) == "unit" else "rows",
+        "persons": "rows" if counts_rows(manifest) else "unknown",
         "classes": all(each["form"] != "shares" for each in quasi),
     }
 

@@ -8,11 +8,9 @@ from typing import Any
 from anonlib import registry
 from anonlib.auditing.report import split_label
 from anonlib.config.listing import take_first_paragraph
-from anonlib.run.manifest_persons import read_persons_return
+from anonlib.run.manifest_persons import WHOLE, read_persons_return
 from anonlib.text import printable
 
-#: What the audit of a table counts, as manifests say it, if it does not count batches apart.
-_WHOLE = "the whole table"
 #: The most nodes of a column that are explained. The manifest has all.
 MOST_NODES = 200
 #: By role of a released column: what that means to a reader.
@@ -94,7 +92,7 @@ def _describe_missing(columns: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def _describe_audit(manifest: Mapping[str, Any]) -> str:
-    if manifest.get("audited", _WHOLE) == _WHOLE:
+    if manifest.get("audited", WHOLE) == WHOLE:
         return "An independent count over the whole table found that these hold."
     return (
         "An independent count found that these hold in each batch of rows, when it was added. So "

@@ -6,6 +6,8 @@ from typing import Any
 from anonlib.config.model import Config
 from anonlib.config.summary import find_persons
 
+#: What a manifest says was audited, if not each batch.
+WHOLE = "the whole table"
 #: How a text on persons ends who may be in several batches.
 _SEVERAL = "; persons may be in several"
 
@@ -36,3 +38,12 @@ def read_persons_return(manifest: Mapping[str, Any]) -> bool:
     accept persons who return, this stays true of the table. Manifests of earlier versions have only
     a text for it."""
     return bool(manifest.get("persons_return")) or str(manifest.get("persons")).endswith(_SEVERAL)
+
+
+def counts_rows(manifest: Mapping[str, Any]) -> bool:
+    """Whether the rows of a class were counted as persons: not with a unit, nor in a whole table
+    that may have several rows of a person who returned."""
+    is_whole = manifest.get("audited", WHOLE) == WHOLE
+    return read_persons_kind(manifest) != "unit" and not (
+        is_whole and read_persons_return(manifest)
+    )

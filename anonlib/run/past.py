@@ -12,6 +12,7 @@ from anonlib import registry
 from anonlib.auditing import AuditReport
 from anonlib.config.model import Config
 from anonlib.errors import AuditError, ConfigError, InfeasibleError, InputError, Problem
+from anonlib.evaluation.published_spec import make_measured_spec
 from anonlib.privacy import PrivacyModel
 from anonlib.run.backlog import Backlog, Waiting, can_wait
 from anonlib.run.ledger import Ledger, TableRows, is_widened, open_ledger
@@ -134,6 +135,8 @@ class PriorRelease:
         gap: Why the ledger does not know the persons of some of these rows; empty if it does.
         persons_return: Whether persons may be in several batches of the table: this run accepts
             that, or an earlier one did whose rows are still there.
+        is_apart: Whether classes of these rows and of the batch are counted apart: persons may be
+            in both, and nothing in the table tells them.
     """
 
     rows: DataFrame | None = None
@@ -143,6 +146,7 @@ class PriorRelease:
     known: PublishedAudit | None = None
     gap: str = ""
     persons_return: bool = False
+    is_apart: bool = False
 
     def names(self, schema: Schema) -> dict[str, str]:
         """By id: the names of the released columns, in the order in which they are written."""
@@ -168,7 +172,7 @@ class PriorRelease:
         """The rows under the published names, if classes are counted by batch: persons may be in
         several batches, and no column names them, so each counts once in each. None if classes are
         counted in the whole table."""
-        if self.rows is None or schema.unit or not self.persons_return:
+        if self.rows is None or not self.is_apart:
             return None
         return self.rows.toDF(*self.names(schema).values())
 
@@ -209,14 +213,17 @@ def look_back(
         n_rows = target.published().count()
     known = find_published_audit(promise, target, records, n_rows)
     returned = have_returned(target)
-    # An earlier version of anonlib counted the rows of all batches as persons.
-    uncounted = known is None or not known.report.by_batch
-    if returned and uncounted and not config.unit:
-        _refuse_uncountable(target, config.record_folder)
     again = returned or bool(config.release.acknowledge_returning)
+    measured = make_measured_spec(config, persons_return=again)
+    apart = again and not config.unit and measured.persons == "unknown"
+    # An earlier version of anonlib counted the rows of all batches as persons.
+    if returned and not config.unit and known is not None and not known.report.by_batch:
+        known = None
+    if returned and apart and known is None:
+        _refuse_uncountable(target, config.record_folder)
     digest = digest_table(target.published()) if known is None else known.digest
     if ledger is None:
-        return PriorRelease(rows, n_rows, digest, known=known, persons_return=again)
+        return PriorRelease(rows, n_rows, digest, known=known, persons_return=again, is_apart=apart)
     runs, there = target.runs(), _find_rows(target, digest)
     known_gap = ledger.known_gap(runs, there)
     gap = ledger.gap(runs, there, source.schema)
@@ -230,7 +237,7 @@ def look_back(
             raise ConfigError([Problem("release.acknowledge_returning", text) for text in texts])
     notes = tuple(f"some persons can't be recognised: {each}" for each in (gap, known_gap) if each)
     unknown = known_gap or ("" if ledger.knows(runs, there) else UNKNOWN_ROWS)
-    return PriorRelease(rows, n_rows, digest, notes, known, unknown, again)
+    return PriorRelease(rows, n_rows, digest, notes, known, unknown, again, apart)
 
 
 def have_returned(target: Target) -> bool:

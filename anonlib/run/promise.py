@@ -134,6 +134,11 @@ class Promise:
             yield f"models were promised for {before}, and are for {now} now"
         yield from self._find_other_orders(prior)
 
+    def complete(self, other: "Promise") -> "Promise":
+        """This promise, with what `other` says where an earlier version's record is silent."""
+        apart = other.apart if self.apart == UNKNOWN else self.apart
+        return replace(self, apart=apart, orders={**other.orders, **self.orders})
+
     def _find_other_orders(self, prior: "Promise") -> Iterator[str]:
         """The orders and hierarchies of `prior` that are others in this promise."""
         models = [*prior.models, *(m for own in prior.controllers.values() for m in own)]
@@ -231,7 +236,7 @@ def describe_change(promise: Promise, history: "History", records: "Storage") ->
         yield "what the replaced table promised is unknown"
         return
     if known.promise is not None:
-        lacking = sorted(promise.weaknesses(known.promise))
+        lacking = sorted(promise.weaknesses(known.promise.complete(promise)))
         yield from (f"the replaced table promised more: {text}" for text in lacking)
     elif not known.is_same(promise):
         yield "the replaced table promised something else; its private record was not found"

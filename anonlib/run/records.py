@@ -15,7 +15,7 @@ from anonlib.config.summary import (
 )
 from anonlib.hierarchy import Hierarchy
 from anonlib.recode import Recoder
-from anonlib.run.manifest_persons import describe_persons
+from anonlib.run.manifest_persons import WHOLE, describe_persons
 from anonlib.run.promise import Promise
 from anonlib.run.result import ReleaseResult
 from anonlib.run.source_summary import summarize_source
@@ -97,7 +97,7 @@ def _of_batch(report: "AuditReport", n_added: int) -> dict[str, Any]:
     return {
         "rows_added": n_added,
         "of_rows_added": ["rows_suppressed", "losses", "partition"],
-        "audited": "each batch when it was added" if apart else "the whole table",
+        "audited": "each batch when it was added" if apart else WHOLE,
     }
 
 

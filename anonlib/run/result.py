@@ -127,9 +127,12 @@ class ReleaseResult:
             figures: Other fields: the run, the rows of the source, places.
         """
         from anonlib.config.policies.judgement import judge_rules
+        from anonlib.evaluation.published_spec import make_measured_spec
 
+        again = bool(figures.get("persons_return"))
+        measured = make_measured_spec(config, persons_return=again)
         # The rows of a class are no persons where one may have several of them.
-        smallest = None if figures.get("persons_return") else audit.smallest_class
+        smallest = None if again and measured.persons == "unknown" else audit.smallest_class
         return cls(
             outcome="evaluated",
             n_rows_out=audit.n_rows,

@@ -16,7 +16,11 @@ from anonlib.config.paths import find_manifest_path
 from anonlib.config.summary import digest_config
 from anonlib.errors import GateError
 from anonlib.evaluation import Evaluation, evaluate_case
-from anonlib.evaluation.published_spec import counts_persons, make_published_spec
+from anonlib.evaluation.published_spec import (
+    counts_persons,
+    make_measured_spec,
+    make_published_spec,
+)
 from anonlib.measure import Findings
 from anonlib.measure.fidelity.overview import Overview
 from anonlib.progress import Progress
@@ -191,6 +195,8 @@ class Run:
         """The audit of a table with this run's rows, whose own is `report`. The account has it also
         if it fails: else it would tell that all models hold in a run that was stopped by one."""
         known = None if self.prior.known is None else self.prior.known.report
+        if self.prior.persons_return and alone is None and not self.config.unit:
+            spec = make_measured_spec(self.config, persons_return=True)
         of_table = audit_with_published(table, spec, report, known, alone)
         self.account.report = of_table
         require_with_published(of_table, spec, self.prior.n_rows, report.n_rows)
@@ -296,12 +302,12 @@ class Run:
         )
 
     def _list_manifests(self) -> list[str]:
-        """The manifests of the runs before this one whose rows stay: those in the log; if it has
-        none, the newest one, which tells of all rows."""
+        """The manifests of the runs before this one whose rows stay; an empty one for runs that
+        the log does not describe any more."""
         if self.config.release.mode != "append":
             return []
-        found = [commit.text for commit in self.target.commits()]
-        return found or [self.target.newest_manifest()]
+        found = {commit.run_id: commit.text for commit in self.target.commits()}
+        return [*found.values(), *[""] * (not self.target.runs() <= found.keys())]
 
     def _result(
         self,

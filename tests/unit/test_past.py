@@ -418,6 +418,11 @@ def test_a_table_in_which_persons_are_in_several_batches(
     known.report.by_batch = False  # by an earlier version
     with pytest.raises(InputError, match="persons may be in several batches of out, so"):
         look(Table(), Ledger())
+    # A pseudonym that is the same in all batches tells persons: the whole table is counted.
+    told: Any = SimpleNamespace(persons="token")
+    monkeypatch.setattr(module, "make_measured_spec", lambda *_, persons_return: told)
+    prior = look(Table(), Ledger())
+    assert (prior.known, prior.persons_return, prior.alone(SCHEMA)) == (None, True, None)
 
 
 @pytest.mark.parametrize(

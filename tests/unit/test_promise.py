@@ -309,6 +309,16 @@ def test_a_promise_of_an_earlier_version() -> None:
         assert [*describe_change(batch, by_controller, records(None))]
 
 
+def test_what_an_earlier_version_did_not_record_is_no_loss_of_a_table_that_is_replaced() -> None:
+    by_controller = table(manifest_of(EARLIER, "one", "controller", "kmeans"))
+    now = replace(EARLIER, apart="column inst", orders={"order of column s": "o"})
+    assert [*describe_change(now, by_controller, records(record_of(EARLIER)))] == []
+    plain = table(manifest_of(FIRST))
+    other = replace(FIRST, orders={**FIRST.orders, "order of column s": "o2"})
+    said = ["the replaced table promised more: the order of column s was another one"]
+    assert [*describe_change(other, plain, records(record_of(FIRST)))] == said
+
+
 @pytest.mark.parametrize(
     ("models", "columns", "orders", "is_known"),
     [

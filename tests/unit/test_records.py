@@ -24,7 +24,7 @@ from anonlib.content.content_rules import Content
 from anonlib.kernels import Kernel
 from anonlib.partition.cuts import Cuts
 from anonlib.privacy.k_anonymity import KAnonymity
-from anonlib.run.manifest_persons import read_persons_return
+from anonlib.run.manifest_persons import counts_rows, read_persons_return
 from anonlib.run.manifest_reading import find_least_levels
 from anonlib.run.promise import Promise
 from anonlib.run.records import format_manifest, format_record
@@ -206,6 +206,12 @@ def test_persons_who_may_be_in_several_batches(persons: dict[str, Any], text: st
     assert again["persons"] == f"{every}; persons may be in several"
     assert again["persons_kind"] == once["persons_kind"]
     assert [read_persons_return(found) for found in (once, again)] == [False, True]
+    for each, added, rows in (
+        (once, {}, True),
+        (again, {}, False),  # a class of the whole table may have several rows of a person
+        (again, {"audited": "each batch when it was added"}, True),
+    ):
+        assert counts_rows({**each, **added}) is (rows and not text.startswith("counted by unit"))
     earlier = {"persons": again["persons"]}  # manifests of earlier versions
     assert read_persons_return(earlier)
     assert not read_persons_return({})

@@ -24,7 +24,7 @@ def test_the_account_has_the_audit_that_failed(monkeypatch: pytest.MonkeyPatch) 
     none: Any = None
     made: Any = Run(none, none, none, none, none, b"", none, none)
     made.account = SimpleNamespace(report=batch)
-    made.prior = SimpleNamespace(known=None, n_rows=4)
+    made.prior = SimpleNamespace(known=None, n_rows=4, persons_return=False)
     table: Any = "table"
     with pytest.raises(AuditError, match="the audit of the table with the batch failed"):
         made._audit_table(table, None, audit_spec(("a",), ("a",), (KAnonymity(k=5),)), batch)
