@@ -14,7 +14,7 @@ from anonlib.config.resolve import with_ids
 from anonlib.local.engine import fit_column, make_release
 from anonlib.local.rows import Rows, read_rows
 from anonlib.measure import Findings, Measure
-from anonlib.measure.attack_tables import OUT, PERSON, ROW, AttackTables
+from anonlib.measure.attack_tables import OUT, PERSON, ROW, AttackedPersons, AttackTables
 from anonlib.measure.case import Case, OtherRelease, PersonRows
 from anonlib.measure.states import Count, Merge, States
 from anonlib.privacy import PrivacyModel
@@ -45,8 +45,8 @@ class MemoryTables(AttackTables):
     Attributes:
         source: The original rows, with OUT, and with PERSON if there is a unit.
         released: The released rows, with ROW.
-        members: See `AttackTables`.
-        others: See `AttackTables`.
+        members: See `AttackedPersons`.
+        others: See `AttackedPersons`.
     """
 
     source: pa.Table
@@ -54,6 +54,9 @@ class MemoryTables(AttackTables):
     members: pa.Table
     others: pa.Table
     n_parts: int = 3
+
+    def persons(self) -> AttackedPersons:
+        return AttackedPersons(self.members, self.others)
 
     @property
     def n_released(self) -> int:  # type: ignore[override]

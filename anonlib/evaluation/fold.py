@@ -17,6 +17,8 @@ TASKS_PER_CORE = 4
 #: Most tasks. The states of each task have about 100 kB for ten columns, and up to about 10 MB for
 #: many wide columns.
 MOST_TASKS = 256
+#: Up to so many tasks, the driver merges their states: sooner than tasks that start only for this.
+FEW_TASKS = 16
 
 _STATES = "part string, state array<double>"
 
@@ -24,8 +26,8 @@ _STATES = "part string, state array<double>"
 def fold(frame: DataFrame, count: Count, merge: Merge) -> States:
     """Makes states of all rows, merged by name.
 
-    Cost: one crossing into Python, and a shuffle of the states of all tasks. The driver gets one
-    state per name.
+    Cost: one crossing into Python. Of more than FEW_TASKS tasks, a shuffle of their states: the
+    driver gets one state per name.
 
     Args:
         frame: The rows.
@@ -43,9 +45,10 @@ def fold(frame: DataFrame, count: Count, merge: Merge) -> States:
         yield _batch(run_sanitized("comparing columns", lambda: _merge_states(batches, merge)))
 
     found = frame.coalesce(n_tasks).mapInArrow(count_task, _STATES)
-    n_merging = min(cores, MOST_TASKS)
-    apart = found.repartition(n_merging, "part").mapInArrow(merge_task, _STATES)
-    return _merge_states(apart.toArrow().to_batches(), merge)
+    if n_tasks > FEW_TASKS:
+        n_merging = min(cores, MOST_TASKS)
+        found = found.repartition(n_merging, "part").mapInArrow(merge_task, _STATES)
+    return _merge_states(found.toArrow().to_batches(), merge)
 
 
 def _batch(states: States) -> pa.RecordBatch:

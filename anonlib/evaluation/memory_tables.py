@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from anonlib.arrays import Ints
 from anonlib.evaluation.memory_samples import find_held_out, to_arrays
-from anonlib.measure.attack_tables import OUT, PERSON, ROW, AttackTables
+from anonlib.measure.attack_tables import OUT, PERSON, ROW, AttackedPersons, AttackTables
 from anonlib.measure.draws import ATTACKED, MODULUS, RELEASED_ROWS, SLACK, limit_size, list_persons
 from anonlib.measure.states import Count, Merge, States
 from anonlib.table.columns import DEAL
@@ -22,17 +22,20 @@ class MemoryTables(AttackTables):
     """See `AttackTables`.
 
     Attributes:
+        attacked_persons: The persons to attack.
         source: The original rows, with PERSON if there is a unit, and whether they are held out.
         released: The rows of the shadow release, with ROW.
         seed: The seed of samples.
     """
 
-    members: pa.Table
-    others: pa.Table
+    attacked_persons: AttackedPersons
     n_released: int
     source: pa.Table
     released: pa.Table
     seed: int
+
+    def persons(self) -> AttackedPersons:
+        return self.attacked_persons
 
     def sample(self, ids: Sequence[str], size: int) -> pa.Table:
         seed = hash_text(RELEASED_ROWS.format(self.seed))
@@ -86,8 +89,10 @@ def make_memory_tables(
     order = drawn[list_persons(hashed[drawn], deal[drawn], one_each=bool(schema.unit))]
     table, number = source.select(ids), _shorten(hash_rows(to_arrays(released, ids)))
     return MemoryTables(
-        members=table.take(pa.array(order[~out[order]][:attempts])).combine_chunks(),
-        others=table.take(pa.array(order[out[order]][:attempts])).combine_chunks(),
+        attacked_persons=AttackedPersons(
+            members=table.take(pa.array(order[~out[order]][:attempts])).combine_chunks(),
+            others=table.take(pa.array(order[out[order]][:attempts])).combine_chunks(),
+        ),
         n_released=released.num_rows,
         source=rows,
         released=released.select(ids).append_column(ROW, pa.array(number)),

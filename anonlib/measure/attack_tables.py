@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import pyarrow as pa
 
@@ -16,21 +17,33 @@ PERSON = "__anonlib_person"
 OUT = "__anonlib_out"
 
 
+class AttackedPersons(NamedTuple):
+    """Persons to attack: one original row of each, in a fixed order.
+
+    Attributes:
+        members: Persons in the release or suppressed.
+        others: Persons who were held out.
+    """
+
+    members: pa.Table
+    others: pa.Table
+
+
 class AttackTables(ABC):
     """A release that was made without some persons. Columns are named by id.
 
     Nothing links released rows to persons. Persons are drawn by hashes, always the same.
 
     Attributes:
-        members: One original row of each person to attack, all of them in the release or
-            suppressed. In a fixed order.
-        others: The same of persons who were held out.
         n_released: Released rows.
     """
 
-    members: pa.Table
-    others: pa.Table
     n_released: int
+
+    @abstractmethod
+    def persons(self) -> AttackedPersons:
+        """The persons to attack. Cost: one pass over the source, and with a unit one more that
+        counts persons; once for all attacks."""
 
     @abstractmethod
     def sample(self, ids: Sequence[str], size: int) -> pa.Table:

@@ -463,7 +463,7 @@ class Case(ABC):
 
     def attack_tables(self, holdout: float, attempts: int) -> "AttackTables":
         """A release made without some persons, to attack. Cost: that release, once for each share
-        held out, and a pass over the source.
+        held out.
 
         Args:
             holdout: The share of persons held out.

@@ -52,11 +52,14 @@ def people() -> Any:
     ).to_pandas()
 
 
-def test_attacks_in_spark_are_those_in_memory(spark: SparkSession) -> None:
+def test_attacks_in_spark_are_those_in_memory(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
     case = make_case(spark, CONFIG, people(), along("c1", 24))
     tables = case.attack_tables(0.3, 40)
     assert tables is case.attack_tables(0.3, 40)
-    assert tables.members.num_rows == tables.others.num_rows == 40
+    members, others = tables.persons()
+    assert members.num_rows == others.num_rows == 40
     ids = [column.id for column in case.schema.released]
     source = tables.source.select(*ids, OUT, PERSON).toArrow().combine_chunks()
     released = tables.released.toArrow().combine_chunks()
@@ -66,7 +69,7 @@ def test_attacks_in_spark_are_those_in_memory(spark: SparkSession) -> None:
     person = source.column(PERSON).to_numpy()
     assert not {*person[out].tolist()} & {*person[~out].tolist()}
     assert len({*person.tolist()}) == len({*people()["person"]})
-    for rows, side in ((tables.members, ~out), (tables.others, out)):
+    for rows, side in ((members, ~out), (others, out)):
         its = source.filter(pa.array(side)).select(ids).to_pylist()
         assert all(row in its for row in rows.to_pylist())
     assert tables.n_released == released.num_rows == (~out).sum()
@@ -77,12 +80,17 @@ def test_attacks_in_spark_are_those_in_memory(spark: SparkSession) -> None:
     some = tables.sample(ids, 10**6)
     assert sorted(some.column(ROW).to_pylist()) == sorted(equal.values())
 
-    memory = MemoryTables(source, released, tables.members, tables.others)
+    memory = MemoryTables(source, released, members, others)
     same = replace(case, cache={("attack_tables", 0.3, 40): memory})
     for measure in (SinglingOut, Inference, Minimality):
         ours = figures_of(measure(attempts=40).measure(case))
         assert all(value is not None for value in ours.values())
         assert ours == figures_of(measure(attempts=40).measure(same))
+
+    # The states of many tasks are merged in tasks, those of few on the driver.
+    ours = figures_of(SinglingOut(attempts=40).measure(case))
+    monkeypatch.setattr("anonlib.evaluation.fold.FEW_TASKS", 0)
+    assert ours == figures_of(SinglingOut(attempts=40).measure(case))
 
 
 def test_another_release_must_have_the_columns_in_the_same_form(

@@ -78,8 +78,7 @@ class AttackMeasure(Measure):
             keep: Chooses the persons who can be attacked; None for all.
             n_more: The rows of another release that persons are compared with, too.
         """
-        both = (each if keep is None else keep(each) for each in (tables.members, tables.others))
-        members, others = both
+        members, others = (each if keep is None else keep(each) for each in tables.persons())
         n = min(self.affordable(case, tables.n_released + n_more, columns), members.num_rows)
         # Rates of different numbers of attempts are drawn to a half by different amounts: what
         # always succeeds, in the release or not, would show a risk.

@@ -62,6 +62,8 @@ def tally_rows(
             greatest number. The rows are added to it.
     """
     for i in range(len(condition)):
+        if until_several and tally[0, i, 1] < tally[0, i, 2]:
+            continue
         rarest = turn[i, 0]
         c = condition[i, rarest]
         for r in range(bounds[c], bounds[c + 1]):

@@ -20,8 +20,6 @@ from anonlib.measure.risk._predicates import Conjunction, Predicates, are_single
 from anonlib.measure.risk._regions import (
     EVERYTHING,
     LineRegions,
-    Range,
-    Region,
     Sets,
     is_on_line,
     read_regions,
@@ -124,10 +122,7 @@ class SinglingOut(AttackMeasure):
         n, n_columns = TRIES * self.attempts, min(self.columns or len(known), len(known))
         rows = random.permutation(n_rows)[:n]
         order = random.random((len(rows), len(known))).argsort(axis=1)[:, :n_columns]
-        opened = [
-            [_open(region, median) for region in its.regions(rows)]
-            for its, median in zip(known, map(_find_median, known), strict=True)
-        ]
+        opened = [_open(its).regions(rows) for its in known]
         drawn: dict[Conjunction, None] = {}
         for row, places in enumerate(np.sort(order, axis=1).tolist()):
             conditions = [(place, opened[place][row]) for place in places]
@@ -210,18 +205,14 @@ def _compare(n: int, members: Ints, others: Ints, n_members: int, n_others: int)
     return Attempts(n, int((members == 1).sum()), n, *extrapolate(others, n_others, n_members))
 
 
-def _open(region: Region, median: float) -> Region:
+def _open(regions: LineRegions | Sets) -> LineRegions | Sets:
     """A single number becomes itself and all that is farther from the median."""
-    if not isinstance(region, Range) or region.low != region.high:
-        return region
-    return Range(region.low, np.inf) if region.low > median else Range(-np.inf, region.high)
-
-
-def _find_median(regions: LineRegions | Sets) -> float:
-    """The median of released numbers; 0 for other values."""
     if not isinstance(regions, LineRegions) or np.isnan(regions.low).all():
-        return 0.0
-    return float(np.nanmedian(regions.low))
+        return regions
+    low, high = regions.low, regions.high
+    single, above = low == high, low > np.nanmedian(low)
+    low, high = np.where(single & ~above, -np.inf, low), np.where(single & above, np.inf, high)
+    return LineRegions(low, high, regions.null)
 
 
 #: The kinds of predicates.
