@@ -311,6 +311,7 @@ FORMS: list[tuple[str, Any, str]] = [
     ("a logarithm", lambda t: np.log(t["income"]), "income"),
     ("most of it", lambda t: (t["income"] + 1).where(t.index % 50 > 0, 7), "income"),
     ("codes of sexes", lambda t: t["sex"].map({"m": "male", "f": "female"}), "sex"),
+    ("whether male", lambda t: t["sex"] == "m", "sex"),
     ("hashes of schools", lambda t: hashed("md5", t["school"]).str[:8], "school"),
     ("numbers of schools", lambda t: t["school"].str[1:].astype(int) * 7 % 16, "school"),
     ("two columns", lambda t: t["age"].astype(str) + "/" + t["zip"], "zip"),
@@ -328,6 +329,7 @@ NO_FORMS: list[tuple[str, Any]] = [
     ("a rare flag", lambda t: np.where(t.index % 200 == 3, "yes", "no")),
     ("a flag for zeros", lambda t: np.where(t["gain"] == 0, "none", "some")),
     ("nearly a sex", lambda t: t["sex"].where(drawn().random(N) < 0.8, "m").str.upper() + "x"),
+    ("whether, by chance", lambda t: drawn().random(N) < 0.5),
     ("two figures", lambda t: drawn().integers(10**9, 10**10, N).astype(str)),
     ("a text and a number", lambda t: t["ill"] + drawn().integers(0, 99, N).astype(str)),
 ]

@@ -209,14 +209,13 @@ class ContentCounter(ABC):
 
 def list_compared(schema: Schema) -> tuple[list[Column], list[Column]]:
     """The identifying columns and the released ones, as far as their values can be compared."""
+    persons = [c for c in schema.identifying if not pa.types.is_boolean(c.type)]
     candidates = [c for c in schema.released if not c.pseudonym]
-    return [*filter(_is_comparable, schema.identifying)], [*filter(_is_comparable, candidates)]
+    return [*filter(_is_comparable, persons)], [*filter(_is_comparable, candidates)]
 
 
 def _is_comparable(column: Column) -> bool:
-    if pa.types.is_binary(column.type):
-        return True
-    return is_atomic(column.type) and not pa.types.is_boolean(column.type)
+    return pa.types.is_binary(column.type) or is_atomic(column.type)
 
 
 def bound_hashes(share: float) -> int:

@@ -48,6 +48,7 @@ from anonlib.local.spark_only import find_accounts, find_unsupported
 from anonlib.run.promise import make_promise
 from anonlib.run.source_summary import summarize_source
 from anonlib.table.schema import Column
+from anonlib.table.type_words import spell_column
 from anonlib.text import is_few
 
 if TYPE_CHECKING:
@@ -362,8 +363,10 @@ def _release_in_memory(
     risk = _value_risk(report, config.unit, case)
     table = like(released, data, [c.name for c in schema.released if _keeps_type(c)])
     names = list_names(table)
-    record["table_digest"] = digest_in_memory(to_arrow(table, names)).text
+    in_arrow = to_arrow(table, names)
+    record["table_digest"] = digest_in_memory(in_arrow).text
     record["table_columns"] = list(names)
+    record["table_types"] = [*map(spell_column, in_arrow.columns)]
     losses, types = release.losses, released.schema
     return Release(table, report, losses, risk, notes, config, record, evaluation, types)
 

@@ -18,6 +18,7 @@ from anonlib.local.frames import (
 from anonlib.pages.output import read_certificate
 from anonlib.progress import Progress
 from anonlib.run.confirmation import LineVerdict, Testimony, confirm_lines
+from anonlib.table.type_words import spell_column
 
 
 def verify(
@@ -74,6 +75,7 @@ def _take_testimony(table: pa.Table) -> Testimony:
 
     return Testimony(
         columns=tuple(table.column_names),
+        types=tuple(map(spell_column, table.columns)),
         lists=frozenset(field.name for field in table.schema if is_list(field.type)),
         take_digest=lambda places: digest_in_memory(table.select([*places])),
         manifest={},

@@ -523,8 +523,8 @@ def _sha256_of(promise: Record) -> str:
 def describe_audit(record: Record) -> dict[str, Any]:
     """What an audit of the table needs, as far as the certificate may have it: lists of columns,
     the models that can be counted without hierarchies, orders and the config's tokens, what the
-    verdicts found, and the figures of classes that are bounds. The digest's order of columns is
-    left out where the record, of an earlier version, has none."""
+    verdicts found, and the figures of classes that are bounds. The digest's order of columns and
+    their types are left out where the record, of an earlier version, has none."""
     columns = record["settings"]["columns"]
     released = [name for name, column in columns.items() if is_released(column)]
     quasi = [n for n in released if columns[n]["role"] == "quasi_identifier"]
@@ -550,6 +550,7 @@ def describe_audit(record: Record) -> dict[str, Any]:
         },
         "bounds": _bounds(record["audit"]) if record["audit"].get("by_batch") else None,
         **({"digest_columns": record["table_columns"]} if record.get("table_columns") else {}),
+        **({"digest_types": record["table_types"]} if record.get("table_types") else {}),
     }
 
 

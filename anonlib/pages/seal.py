@@ -15,6 +15,7 @@ from anonlib.pages import environment
 from anonlib.pages.annexes import list_annexes
 from anonlib.pages.certificate import OUTCOMES, describe_audit, list_sections, name_release
 from anonlib.pages.specs import explain_damaged_record, require_run_record
+from anonlib.table.type_words import are_type_words
 
 #: Marks a file as a certificate. It is in the HTML head.
 SEAL = '<meta name="generator" content="anonlib certificate">'
@@ -132,6 +133,9 @@ def _require_audit(audit: Mapping[str, Any]) -> None:
             raise TypeError("names of columns")
     if len({*digest_columns}) < len(digest_columns):
         raise TypeError("digest_columns")
+    types = audit.get("digest_types", [None] * len(digest_columns))
+    if not are_type_words(types) or len(types) != len(digest_columns):
+        raise TypeError("digest_types")
     for spec in audit["models"]:
         registry.build("privacy model", spec)
     if audit["persons"] not in ("rows", "unknown") or not isinstance(audit["classes"], bool):

@@ -25,8 +25,11 @@ from anonlib.pages.specs import SEVERAL
 from anonlib.pages.words import number, spell_role
 from anonlib.run.manifest_persons import counts_rows, read_persons_kind, read_persons_return
 from anonlib.table.table_digest import Digest
+from anonlib.table.type_words import TypeWords, may_be_same
 from anonlib.text import printable
 
+#: How the line of persons begins who may have several rows.
+_UNIT = "unit of "
 #: The k of a verdict of the manifest.
 _K = re.compile(r"^k_anonymity k=(\d{1,18})$", re.M)
 #: unsaid: the table can't tell.
@@ -41,6 +44,7 @@ class Testimony:
 
     Attributes:
         columns: The names of its columns.
+        types: The types of these columns.
         lists: The names of the columns of lists.
         take_digest: Of its rows and values, by the places of its columns in the order wanted.
         manifest: The public manifest beside it (`parse_manifest`); empty if none is known.
@@ -49,6 +53,7 @@ class Testimony:
     """
 
     columns: tuple[str, ...]
+    types: tuple[TypeWords, ...]
     lists: frozenset[str]
     take_digest: Callable[[Sequence[int]], Digest]
     manifest: Mapping[str, Any]
@@ -85,7 +90,8 @@ def confirm_lines(certificate: Certificate, testimony: Testimony) -> tuple[LineV
     page, facts, of_record = certificate
     changed = {*find_changes(page, facts)}
     audit, doubts = _compare_audit(facts, testimony)
-    there = _found_in(testimony, audit) | _found_in_manifest(testimony.manifest, facts)
+    of_table = _found_in(testimony, audit)
+    there = of_table | _found_in_manifest(testimony.manifest, facts)
     known = {} if of_record is None else of_record.lines()
     verdicts = []
     for line, cells in facts.lines().items():
@@ -106,18 +112,28 @@ def confirm_lines(certificate: Certificate, testimony: Testimony) -> tuple[LineV
         LineVerdict(name, "the page as a whole", "contradicted", "was changed")
         for name in sorted(whole)
     ]
-    if not facts.own_version:
-        text = "another version of anonlib made it, so its layout was not compared: rely on the "
-        text += "lines listed here, not on the page"
-        verdicts.append(LineVerdict("page", "the look of the page", "unsaid", text))
-    if "digest_columns" not in audit:
-        text = "the run did not note their order, so that columns whose names were exchanged would "
-        text += "not show: release anew to have it"
-        verdicts.append(LineVerdict("columns", "which values have which name", "unsaid", text))
+    verdicts += _list_unknown(facts, audit)
+    verdicts += [*_list_conflicts(facts), *_list_missing(facts, of_table)]
     verdicts += [*doubts, *_missing_columns(testimony, facts)]
     if any(each.state == "contradicted" for each in verdicts):
         verdicts += _explain_version(facts, testimony.version)
     return tuple(verdicts)
+
+
+def _list_unknown(facts: Facts, audit: Mapping[str, Any]) -> Iterator[LineVerdict]:
+    """What a certificate of another version, or of a run of an earlier one, can't show."""
+    if not facts.own_version:
+        text = "another version of anonlib made it, so its layout was not compared: rely on the "
+        text += "lines listed here, not on the page"
+        yield LineVerdict("page", "the look of the page", "unsaid", text)
+    if "digest_columns" not in audit:
+        text = "the run did not note their order, so that columns whose names were exchanged would "
+        text += "not show: release anew to have it"
+        yield LineVerdict("columns", "which values have which name", "unsaid", text)
+    if "digest_types" not in audit:
+        text = "the run did not note them, so that other values of the same bits, as 150 for 1.50, "
+        text += "would not show: release anew to have them"
+        yield LineVerdict("types", "the types of columns", "unsaid", text)
 
 
 def _explain_version(facts: Facts, there: int | None) -> Iterator[LineVerdict]:
@@ -171,6 +187,32 @@ def _compare_audit(facts: Facts, testimony: Testimony) -> tuple[dict[str, Any], 
     return {**audit, **own, "models": [*sizes, *counted]}, doubts
 
 
+def _list_conflicts(facts: Facts) -> Iterator[LineVerdict]:
+    """Where the lines of a certificate, which people read, differ from what its audit goes by."""
+    audit, lines = facts.content["audit"], facts.lines()
+    columns = {cells[0]: cells[1] for id, cells in lines.items() if id.startswith("column-")}
+    quasi = {name for name, role in columns.items() if role == spell_role("quasi_identifier")}
+    persons = [c[1] for id, c in lines.items() if id.startswith("data-") and c[0] == "persons"]
+    several = any(text.startswith(_UNIT) or text.endswith(SEVERAL) for text in persons)
+    differ = {
+        "quasi_identifiers": quasi != {*map(printable, audit["quasi_identifiers"])},
+        "columns": not columns.keys() >= {*map(printable, audit["columns"])},
+        "persons": several and audit["persons"] == "rows",
+    }
+    for name in (name for name, differs in differ.items() if differs):
+        text = f"what is counted: {name}"
+        yield LineVerdict(f"audit-{name}", text, "contradicted", "the lines of the page differ")
+
+
+def _list_missing(facts: Facts, there: Mapping[_Key, object]) -> Iterator[LineVerdict]:
+    """What the table tells and the certificate does not say: a forger may have left it out."""
+    said = {(line.rpartition("-")[0], cells[0]) for line, cells in facts.lines().items()}
+    for section, name in there:
+        if (section, name) not in said:
+            text = "the certificate does not say it, so that a change would not show"
+            yield LineVerdict(section, name, "unsaid", text)
+
+
 def _describe(manifest: Mapping[str, Any], lists: frozenset[str]) -> dict[str, Any]:
     """As `describe_audit`, from the manifest."""
     columns = manifest["columns"]
@@ -211,10 +253,18 @@ def _found_in(testimony: Testimony, audit: Mapping[str, Any]) -> dict[_Key, tupl
     names = audit.get("digest_columns", there)
     same = sorted(names) == sorted(there)
     # By name: an exchange of names shows, and another order of the columns does not matter.
-    digest = testimony.take_digest([there.index(n) for n in names] if same else range(len(there)))
+    places = [there.index(name) for name in names] if same else range(len(there))
+    digest = testimony.take_digest(places)
+    told = audit.get("digest_types") or [None] * len(there)
+    others = [
+        printable(there[place])
+        for place, words in zip(places if same else (), told, strict=False)
+        if not may_be_same(words, testimony.types[place])
+    ]
+    text = f"other types of {', '.join(others)}" if others else digest.text
     found: dict[_Key, tuple[str, ...]] = {
         ("data", "rows"): (number(digest.n_rows),),
-        ("digest", "rows and values of the table"): (digest.text if same else "other columns",),
+        ("digest", "rows and values of the table"): (text if same else "other columns",),
     }
     if not audit["classes"]:
         return found
@@ -341,7 +391,7 @@ def _find_persons(manifest: Mapping[str, Any], texts: tuple[str, ...]) -> tuple[
     end = SEVERAL if read_persons_return(manifest) else ""
     if kind == "declared":
         return (f"one row per person, declared{end}",)
-    begin = "unit of " if kind == "unit" else "one row per person: "
+    begin = _UNIT if kind == "unit" else "one row per person: "
     same = texts[0].startswith(begin) and texts[0].endswith(SEVERAL) == bool(end)
     return None if same else (manifest["persons"],)
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:  # audit imports Spark, and results must not
     from anonlib.evaluation import Evaluation
     from anonlib.measure import Findings
     from anonlib.table.schema import Schema
+    from anonlib.table.type_words import TypeWords
 
 #: How a run ended: its rows are published; were published before, so nothing happened; wait for
 #: others; were stopped by a gate; or the run measured only.
@@ -73,6 +74,7 @@ class ReleaseResult:
     time: str = ""  # when the release was about to be published, in UTC
     table_digest: str = ""  # of the table after the run; empty if nothing was published
     table_columns: tuple[str, ...] = ()  # in the order of the table, which the digest goes by
+    table_types: tuple["TypeWords", ...] = ()  # of these columns
     replaces: tuple[str, ...] = ()  # the runs that had published the table that it replaced
     manifest: str = ""
     record: str = ""

@@ -57,6 +57,7 @@ from anonlib.spark.translation import translate_errors
 from anonlib.table.columns import COST, FILE
 from anonlib.table.schema import Schema
 from anonlib.table.table_digest import Digest
+from anonlib.table.type_words import spell_type
 from anonlib.text import drop_file_scheme
 from anonlib.worker.marks import find_marks
 
@@ -108,6 +109,7 @@ class Run:
             result = self._result(scan, release, evaluation, overview, "published")
             notes = (*source.notes, *self.prior.notes, *note_readers(source.schema))
             digest_of_rows = self._digest(release, source.schema)
+            names = self.prior.names(source.schema)
             after = self.prior.digest + digest_of_rows
             result = replace(
                 result,
@@ -118,7 +120,10 @@ class Run:
                 ),
                 time=datetime.now(UTC).isoformat(timespec="seconds"),
                 table_digest=after.text,
-                table_columns=tuple(self.prior.names(source.schema).values()),
+                table_columns=tuple(names.values()),
+                table_types=tuple(
+                    spell_type(source.schema.by_id(id).released_type) for id in names
+                ),
                 replaces=self._list_replaced(),
             )
             self._write_ahead(result, source, scan, release, lease)

@@ -6,13 +6,16 @@ import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 import yaml
@@ -22,6 +25,7 @@ from anonlib.errors import InputError
 from anonlib.in_hand.released_table import Release
 from anonlib.pages.seal import Facts, open_seal
 from anonlib.run.confirmation import LineVerdict
+from anonlib.table.type_words import may_be_same, spell_column, spell_type
 from tests.unit.test_anonymize import people, released
 
 #: What a table tells of its certificate.
@@ -184,18 +188,138 @@ def test_a_certificate_without_the_order_of_columns(certified: Certified, tmp_pa
     """As earlier versions made it: it can't tell which values have which name, and says so."""
     record = json.loads(certified.record.read_text())
     assert record.pop("table_columns") == [*certified.release.table.columns]
+    assert len(record.pop("table_types")) == len(certified.release.table.columns)
     (tmp_path / "record.json").write_text(json.dumps(record))
     page = anonlib.certify(tmp_path / "record.json", out=tmp_path / "c.html")
     for given in ({}, {"record": tmp_path / "record.json"}):
         found = states(anonlib.verify(page, certified.table, **given))
         assert "rows and values of the table" in found["confirmed"]
-        assert "which values have which name" in found["unsaid"]
+        assert {"which values have which name", "the types of columns"} <= found["unsaid"]
         assert "contradicted" not in found
     content = json.loads(open_seal(certified.certificate.read_text()).text)
-    for names in (7, ["age", 7], ["age", "age"]):
-        content["audit"]["digest_columns"] = names
+    for key, value in (
+        *(("digest_columns", names) for names in (7, ["age", 7], ["age", "age"])),
+        *(("digest_types", types) for types in (7, ["date"], [7] * 5)),
+    ):
+        forged = {**content, "audit": {**content["audit"], key: value}}
         with pytest.raises(InputError, match="damaged"):
-            open_seal(Facts(content).page())
+            open_seal(Facts(forged).page())
+
+
+def test_values_of_other_types_with_the_same_bits(tmp_path: Path) -> None:
+    """Their hashes are equal, and they are other values."""
+    random = np.random.default_rng(1)
+    cents = random.integers(100_000, 100_020, 300)
+    data = pa.table(
+        {
+            "age": random.integers(18, 60, 300),
+            "pay": pa.array([Decimal(int(each)) / 100 for each in cents], pa.decimal128(10, 2)),
+            "amount": random.choice([1.5, 2.0, -5.0], 300),
+            "well": random.choice([True, False], 300),
+            "day": pa.array(random.integers(0, 20, 300).astype(np.int32)).view(pa.date32()),
+        }
+    )
+    release = anonlib.anonymize(
+        data,
+        quasi_identifiers=["age"],
+        insensitive=["pay", "amount", "well", "day"],
+        recode={"columns": {"age": "interval"}},
+        one_row_per_person=True,
+        k=5,
+        privacy={"acknowledge_unique": True},
+    )
+    saved, (low, high) = save(release, tmp_path), release.table["age"].combine_chunks().flatten()
+
+    def states_with(name: str, values: pa.Array) -> set[str]:
+        table = release.table
+        table = table.set_column(table.column_names.index(name), name, values)
+        pq.write_table(table, tmp_path / "other.parquet")
+        lines = anonlib.verify(saved.certificate, tmp_path / "other.parquet", record=saved.record)
+        return {line.state for line in lines}
+
+    table = {name: release.table[name].combine_chunks() for name in release.table.column_names}
+    hundredfold = pc.multiply(table["pay"], 100).cast(pa.int64())
+    small = pa.array([each.scaleb(-3) for each in table["pay"].to_pylist()], pa.decimal128(10, 5))
+    for name, values in (
+        ("pay", hundredfold),
+        ("pay", hundredfold.cast(pa.decimal128(19, 0)).cast(pa.decimal128(10, 0))),
+        ("pay", small),
+        ("amount", pa.array(table["amount"].to_numpy().view(np.int64))),
+        ("well", table["well"].cast(pa.int32())),
+        ("day", table["day"].view(pa.int32())),
+        ("age", pa.StructArray.from_arrays([low, high], ["upper", "lower"])),
+        (
+            "age",
+            pa.StructArray.from_arrays([low.view(pa.timestamp("us")), high], ["lower", "upper"]),
+        ),
+    ):
+        assert "contradicted" in states_with(name, values), (name, values.type)
+    wider = table["pay"].cast(pa.decimal128(15, 2))
+    texts = pa.array([each.as_py() for each in table["day"]], pa.date64())
+    for name, values in (("pay", wider), ("day", texts), ("well", table["well"])):
+        assert states_with(name, values) == {"confirmed"}
+
+
+def test_a_certificate_that_contradicts_itself(certified: Certified) -> None:
+    """A forger seals it anew: what is counted must be what its lines say."""
+    facts = open_seal(certified.certificate.read_text())
+
+    def forge(change: Callable[[Any, Any], None]) -> dict[str, set[str]]:
+        content = json.loads(facts.text)
+        sections = content["sections"]
+        lines = {
+            (line["id"].rpartition("-")[0], line["cells"][0]): (section["lines"], line)
+            for section in sections
+            for line in section["lines"]
+        }
+        change(content["audit"], lines)
+        forged = certified.certificate.with_name("forged.html")
+        forged.write_text(Facts(content).page())
+        return states(anonlib.verify(forged, certified.table))
+
+    def narrow(audit: Any, _: Any) -> None:
+        audit["quasi_identifiers"] = audit["quasi_identifiers"][:1]
+
+    def widen(_: Any, lines: Any) -> None:
+        lines["column", "illness"][1]["cells"][1] = "quasi-identifier"
+
+    def count_rows(_: Any, lines: Any) -> None:
+        lines["data", "persons"][1]["cells"][1] = "unit of 1 column: name"
+
+    def rename(audit: Any, _: Any) -> None:
+        audit["columns"] = [*audit["columns"], "other"]
+
+    for change, what in (
+        (narrow, "quasi_identifiers"),
+        (widen, "quasi_identifiers"),
+        (count_rows, "persons"),
+        (rename, "columns"),
+    ):
+        assert f"what is counted: {what}" in forge(change)["contradicted"]
+
+    told = {
+        ("digest", "rows and values of the table"),
+        ("verdict", "k_anonymity k=5"),
+        ("data", "rows of the smallest class"),
+    }
+
+    def leave_out(_: Any, lines: Any) -> None:
+        for key in told:
+            section, line = lines[key]
+            section.remove(line)
+
+    assert {name for _, name in told} <= forge(leave_out)["unsaid"]
+
+
+def test_words_of_types() -> None:
+    texts = pa.dictionary(pa.int8(), pa.string())
+    assert spell_type(texts) == spell_type(pa.large_string()) == spell_type(pa.string_view())
+    ends = [("lower", pa.int32()), ("upper", pa.int64())]
+    assert may_be_same(spell_type(pa.struct(ends)), spell_type(pa.struct([*dict(ends).items()])))
+    assert not may_be_same(spell_type(pa.struct(ends)), spell_type(pa.struct(ends[::-1])))
+    assert may_be_same(spell_type(pa.list_(pa.null())), spell_type(pa.list_(pa.date32())))
+    assert not may_be_same(spell_type(pa.list_(pa.int32())), spell_type(pa.list_(pa.date32())))
+    assert may_be_same(spell_column(pa.chunked_array([[None, None]], pa.float64())), "date")
 
 
 def test_categories_of_polars(certified: Certified) -> None:

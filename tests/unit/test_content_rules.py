@@ -207,13 +207,15 @@ def test_more_than_chance_explains(
 
 
 def test_columns_that_are_compared() -> None:
-    """A column of the unit identifies, whatever its role. Truth values and lists say too little."""
+    """A column of the unit identifies, whatever its role. Lists are not compared, and truth values
+    only with quasi-identifiers: they do not identify persons."""
     types = [pa.string(), pa.binary(), pa.int64(), pa.bool_(), pa.list_(pa.int64())]
     columns = [column(f"x{i}", Role.SENSITIVE, type) for i, type in enumerate(types)]
     columns.append(replace(column("p", Role.IDENTIFIER), pseudonym=True))
+    columns.append(column("b", Role.IDENTIFIER, pa.bool_()))
     persons, candidates = list_compared(Schema((*columns,), unit=("x2",)))
     assert [each.name for each in persons] == ["x2", "p"]
-    assert [each.name for each in candidates] == ["x0", "x1", "x2"]
+    assert [each.name for each in candidates] == ["x0", "x1", "x2", "x3"]
 
 
 def test_figures_for_the_record() -> None:

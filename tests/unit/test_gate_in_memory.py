@@ -134,6 +134,15 @@ def test_a_form_of_a_quasi_identifier_as_a_target_or_listed() -> None:
     assert not judged(rows, attributes=roles | {"x": {"role": "insensitive"}})["x"]
 
 
+@pytest.mark.parametrize("x", [lambda q: q, lambda q: ~q, lambda q: q.map({True: "y", False: "n"})])
+def test_a_quasi_identifier_that_is_true_or_false(x: Any) -> None:
+    rows = table()
+    rows["q"] = rows["flag"]
+    rows["x"] = x(rows["q"])
+    nominal = {"role": "quasi_identifier", "scale": "nominal"}
+    assert "quasi-identifier q" in str(judged(rows, attributes={"q": nominal, "x": SENSITIVE})["x"])
+
+
 X = {"attributes": {"x": SENSITIVE}}
 KEY = [f"k{i * i}" for i in range(N)]
 
