@@ -46,6 +46,9 @@ _NUMBERS = frozenset({"tag:yaml.org,2002:int", "tag:yaml.org,2002:float"})
 #: The tag of what older or newer YAML, or Python, reads as another number than it looks like.
 _UNCLEAR = "tag:anonlib:unclear"
 
+#: In YAML 1.1 `yes`, `no`, `on` and `off` are others: a text that is one would change its meaning.
+_BOOL, _TRUTHS = "tag:yaml.org,2002:bool", ("true", "false")
+
 #: By tag: what it is. Numbers are plain decimals: in YAML 1.1 010 is 8, 1:30 is 90, 1e3 a text.
 _DECIMALS = (
     ("tag:yaml.org,2002:int", re.compile(r"[-+]?(?:0|[1-9][0-9]*)\Z")),
@@ -119,9 +122,10 @@ def write_yaml(tree: Any) -> str:
 
 
 class _Loader(yaml.SafeLoader):
-    """A loader that refuses repeated keys, aliases and tags, which YAML would accept silently, and
-    numbers that are no plain decimals. It stops as soon as a text is larger than a config may be.
-    Dates stay texts."""
+    """A loader that refuses repeated keys, aliases and tags, which YAML would accept silently,
+    numbers that are no plain decimals, and other truth values than true and false. It stops as soon
+    as a text is larger than a config may be. Dates stay texts.
+    """
 
     yaml_implicit_resolvers = {  # noqa: RUF012 (so declared by yaml)
         first: [
@@ -152,6 +156,8 @@ class _Loader(yaml.SafeLoader):
         self.depth -= 1
         if isinstance(node, yaml.ScalarNode):
             _require_short(node)
+            if node.tag == _BOOL and not node.style and node.value.lower() not in _TRUTHS:
+                raise _refuse("write true or false, or put this text in quotes", node)
             if node.tag == _UNCLEAR:
                 raise _refuse(
                     "a number is a plain decimal, such as 10, 0.5 or 1e-3, without a leading zero, "

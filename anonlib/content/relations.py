@@ -49,6 +49,31 @@ def measure_codes(a: Ints, b: Ints) -> float:
     return correct_chance(float(n_cell[best].sum()) / n_told, expected)
 
 
+def measure_prediction(labels: Ints, values: Ints) -> float:
+    """How far labels tell the values of their rows: 1 if all rows have the value that others of
+    their label have; about 0 for what chance explains, also where one value has most rows.
+
+    It is 0 if most rows have a label of their own: no other row tells them anything.
+
+    Args:
+        labels: int64[n].
+        values: int64[n].
+    """
+    n = len(labels)
+    if not n:
+        return 0.0
+    labels, values = (np.unique(each, return_inverse=True)[1] for each in (labels, values))
+    n_label, n_value = np.bincount(labels), np.bincount(values)
+    n_told = int((n_label[labels] > 1).sum())
+    if 2 * n_told < n:
+        return 0.0
+    cells, n_cell = np.unique(labels * len(n_value) + values, return_counts=True)
+    most = np.zeros(len(n_label), np.int64)
+    np.maximum.at(most, cells // len(n_value), n_cell)
+    n_right = int(most[most > 1].sum())  # of two rows that differ, none tells the other
+    return correct_chance(n_right / n_told, float(n_value.max()) / n)
+
+
 def correct_chance(share: float, by_chance: float) -> float:
     """A share of rows, where 0 is what chance explains, and 1 is all of them."""
     return (share - by_chance) / (1 - by_chance) if by_chance < 1 else 0.0

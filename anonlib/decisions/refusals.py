@@ -8,9 +8,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+import numpy as np
+
+from anonlib.arrays import MISSING, Codes
 from anonlib.config.model import Config, PrivacySection
 from anonlib.config.resolve import with_ids
 from anonlib.content.content_rules import NEARLY_ALL, is_key
+from anonlib.content.forms import LEAST_ROWS, choose_rows
+from anonlib.content.relations import measure_prediction
 from anonlib.errors import InputError, Problem
 from anonlib.partition.controller import Controller
 from anonlib.partition.repair import Joint
@@ -134,6 +139,33 @@ def judge_target(
             f"nearly every row has a value of its own ({agreement.n_labels} values in "
             f"{agreement.n_rows} rows), so that who knows it finds the row, and {column.name}; "
             "coarsen it or give it `role: drop`, or name it under privacy.acknowledge_unique",
+        )
+
+
+def judge_prediction(
+    target: Column, column: Column, labels: Codes, values: Codes, privacy: PrivacySection
+) -> Iterator[Problem]:
+    """What a target tells of a sensitive column that it does not determine: a few rows that differ
+    protect the others not.
+
+    Args:
+        target: The target.
+        column: The sensitive column.
+        labels: int32[n]. The codes of the target in a sample; MISSING for none.
+        values: int32[n]. Those of the sensitive column.
+        privacy: The section of the config that acknowledges columns.
+    """
+    if privacy.names_unique(target.name):
+        return
+    known = np.flatnonzero((labels != MISSING) & (values != MISSING))
+    rows = known[choose_rows(len(known))]
+    codes = (each[rows].astype(np.int64) for each in (labels, values))
+    if len(rows) >= LEAST_ROWS and measure_prediction(*codes) >= NEARLY_ALL:
+        yield Problem(
+            f"attributes.{target.name}",
+            f"tells the sensitive column {column.name} in nearly all rows: publishing it publishes "
+            "both; coarsen it or give one of them `role: drop`, or, if nobody is hurt by that, "
+            "name it under privacy.acknowledge_unique",
         )
 
 

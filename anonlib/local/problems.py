@@ -17,6 +17,7 @@ from anonlib.decisions.refusals import (
     TargetAgreement,
     judge_joint,
     judge_models,
+    judge_prediction,
     judge_target,
     refuse_combinations,
     refuse_infinite,
@@ -179,6 +180,8 @@ def _disclosure_problems(table: pa.Table, schema: Schema, config: Config) -> Ite
             value = code_column(table, column, config.privacy.missing_tokens)
             if agreement := _find_agreement(label, value):
                 yield from judge_target(target, column, agreement, config.privacy)
+            else:
+                yield from judge_prediction(target, column, label, value, config.privacy)
     privacy = config.privacy
     insensitive = [
         c for c in schema.of(Role.INSENSITIVE) if not privacy.acknowledges_unique(c.name)

@@ -16,6 +16,7 @@ from anonlib.decisions.refusals import (
     TargetAgreement,
     judge_joint,
     judge_models,
+    judge_prediction,
     judge_target,
     refuse_combinations,
     refuse_key,
@@ -99,9 +100,15 @@ def find_disclosure_problems(
         if _repeats(persons.select(hashed)) and _repeats(persons):
             yield refuse_key(key)
     for target in source.schema.of(Role.TARGET):
-        found = _find_determined(source, target, sample, privacy.missing_tokens)
-        for column, agreement in found:
-            yield from judge_target(target, column, agreement, privacy)
+        tokens = privacy.missing_tokens
+        found = dict(_find_determined(source, target, sample, tokens))
+        labels = code_column(sample, target, tokens)
+        for column in source.schema.of(Role.SENSITIVE):
+            if column.id in found:
+                yield from judge_target(target, column, found[column.id], privacy)
+            else:
+                values = code_column(sample, column, tokens)
+                yield from judge_prediction(target, column, labels, values, privacy)
     insensitive = [
         c for c in source.schema.of(Role.INSENSITIVE) if not privacy.acknowledges_unique(c.name)
     ]
@@ -125,9 +132,9 @@ def _repeats(keys: DataFrame) -> bool:
 
 def _find_determined(
     source: Source, target: Column, sample: pa.Table, missing_tokens: tuple[str, ...]
-) -> list[tuple[Column, TargetAgreement]]:
-    """The sensitive columns of which the target leaves no value open: each target value goes with
-    one value, and not all values are the same. Costs another aggregate for each of them."""
+) -> list[tuple[str, TargetAgreement]]:
+    """The ids of the sensitive columns of which the target leaves no value open: each target value
+    goes with one value, and not all values are the same. Costs another aggregate for each."""
     labels = code_column(sample, target, missing_tokens)
     columns = [
         column
@@ -154,7 +161,7 @@ def _find_determined(
         figures += [F.sum(n).alias(f"{column.id}_rows"), F.count_if(n > 0).alias(f"{column.id}_l")]
     row = grouped.agg(*figures).collect()[0]
     return [
-        (c, TargetAgreement(row[f"{c.id}_rows"], row[f"{c.id}_l"], _count_equal(both, c.id)))
+        (c.id, TargetAgreement(row[f"{c.id}_rows"], row[f"{c.id}_l"], _count_equal(both, c.id)))
         for c in columns
         if row[f"{c.id}_open"] == 0 and row[f"{c.id}_varies"]
     ]

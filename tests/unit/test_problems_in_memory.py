@@ -314,10 +314,15 @@ class TestTargets:
         rows.loc[4:5, "label"] = "l0"
         assert [problem.where for problem in found(rows)] == ["attributes.label"]
 
-    def test_a_single_row_that_differs(self) -> None:
-        rows = frame().assign(label=lambda t: "l" + t["ill"])
+    @pytest.mark.parametrize(("n_others", "is_told"), [(1, True), (3, True), (40, False)])
+    def test_rows_that_differ(self, n_others: int, is_told: bool) -> None:
+        """A few of them protect the others not: that is acknowledged, or refused."""
+        rows = pd.concat([frame()] * 4, ignore_index=True).assign(label=lambda t: "l" + t["ill"])
+        rows.loc[: n_others - 1, "label"] = np.roll(rows.loc[: n_others - 1, "label"], 1)
         rows.loc[0, "label"] = "l0" if rows.loc[0, "ill"] != "0" else "l1"
-        assert found(rows) == []
+        says = "tells the sensitive column ill in nearly all rows"
+        assert [problem.text.startswith(says) for problem in found(rows)] == [True] * is_told
+        assert found(rows, privacy={"acknowledge_unique": ["label"]}) == []
 
     @pytest.mark.parametrize(("n_twice", "is_told"), [(0, False), (1, False), (3, True)])
     def test_a_target_of_nearly_one_row_for_each_value(self, n_twice: int, is_told: bool) -> None:

@@ -11,6 +11,7 @@ from anonlib.content.relations import (
     find_on_line,
     measure_codes,
     measure_order,
+    measure_prediction,
 )
 
 N = 1000
@@ -68,6 +69,32 @@ class TestCodes:
         none = np.zeros(0, np.int64)
         assert measure_codes(none, none) == 0
         assert measure_codes(np.zeros(N, np.int64), np.zeros(N, np.int64)) == 0
+
+
+class TestPrediction:
+    def test_groups_are_told_in_one_direction(self) -> None:
+        a = random().integers(0, 16, N)
+        assert measure_prediction(a, a // 2) == pytest.approx(1)
+        assert measure_prediction(a // 2, a) < 0.6
+
+    def test_what_chance_explains(self) -> None:
+        a, b = (random(seed).integers(0, 5, N) for seed in (1, 2))
+        assert abs(measure_prediction(a, b)) < 0.1
+        rare = (random(3).random(N) < 0.03).astype(np.int64)
+        assert abs(measure_prediction(a, rare)) < 0.1
+        pairs = np.arange(N) // 2
+        assert measure_prediction(pairs, b) < 0.1
+
+    def test_rows_that_differ(self) -> None:
+        a = random().integers(0, 4, N)
+        b = np.where(np.arange(N) < N // 100, a + 1, a)
+        assert 0.97 < measure_prediction(a, b) < 1
+
+    def test_labels_of_their_own_tell_nothing(self) -> None:
+        none = np.zeros(0, np.int64)
+        assert measure_prediction(none, none) == 0
+        assert measure_prediction(np.arange(N), random().integers(0, 2, N)) == 0
+        assert measure_prediction(np.arange(N) // 9, np.zeros(N, np.int64)) == 0
 
 
 class TestOrder:
