@@ -20,6 +20,7 @@ from anonlib.pages.words import number
 from anonlib.run import confirmation
 from anonlib.run.confirmation import LineVerdict, _is_same, confirm_lines
 from anonlib.table.table_digest import digest_in_memory
+from anonlib.table.type_words import spell_column
 from tests.unit.test_anonymize import people, released
 from tests.unit.test_controllers_in_memory import config as of_controllers
 from tests.unit.test_controllers_in_memory import people as hospitals
@@ -43,6 +44,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[pa.Table, dict[str, 
 def confirm(table: pa.Table, facts: Facts, manifest: dict[str, Any]) -> tuple[LineVerdict, ...]:
     testimony = confirmation.Testimony(
         columns=tuple(table.column_names),
+        types=tuple(map(spell_column, table.columns)),
         lists=frozenset(),
         take_digest=lambda places: digest_in_memory(table.select([*places])),
         manifest=manifest,
@@ -170,7 +172,13 @@ def test_a_run_of_another_table_with_the_same_id(made: tuple[pa.Table, dict[str,
     assert (states["run"], states["loss ncp"]) == ("contradicted", "unsaid")
     lacking = table.drop_columns([facts.content["audit"]["quasi_identifiers"][0]])
     testimony = confirmation.Testimony(
-        *(tuple(lacking.column_names), frozenset(), lambda _: digest_in_memory(lacking), {}),
+        *(
+            tuple(lacking.column_names),
+            (None,) * 9,
+            frozenset(),
+            lambda _: digest_in_memory(lacking),
+            {},
+        ),
         partial(audit_in_memory, lacking),
     )
     lines = confirm_lines(Certificate(facts.page(), facts, None), testimony)
@@ -188,7 +196,13 @@ def test_a_table_that_has_grown_since(made: tuple[pa.Table, dict[str, Any]]) -> 
 
     def compare(there: pa.Table, version: int) -> dict[str, str]:
         testimony = confirmation.Testimony(
-            *(tuple(there.column_names), frozenset(), lambda _: digest_in_memory(there), {}),
+            *(
+                tuple(there.column_names),
+                (None,) * 9,
+                frozenset(),
+                lambda _: digest_in_memory(there),
+                {},
+            ),
             partial(audit_in_memory, there),
             version,
         )
