@@ -46,7 +46,8 @@ _NUMBERS = frozenset({"tag:yaml.org,2002:int", "tag:yaml.org,2002:float"})
 #: The tag of what older or newer YAML, or Python, reads as another number than it looks like.
 _UNCLEAR = "tag:anonlib:unclear"
 
-#: In YAML 1.1 `yes`, `no`, `on` and `off` are others: a text that is one would change its meaning.
+#: YAML 1.1 reads `yes`, `no`, `on` and `off` as truth values, too: such a text would change its
+#: meaning.
 _BOOL, _TRUTHS = "tag:yaml.org,2002:bool", ("true", "false")
 
 #: By tag: what it is. Numbers are plain decimals: in YAML 1.1 010 is 8, 1:30 is 90, 1e3 a text.
@@ -156,8 +157,10 @@ class _Loader(yaml.SafeLoader):
         self.depth -= 1
         if isinstance(node, yaml.ScalarNode):
             _require_short(node)
-            if node.tag == _BOOL and not node.style and node.value.lower() not in _TRUTHS:
-                raise _refuse("write true or false, or put this text in quotes", node)
+            if node.tag == _BOOL and node.value.lower() not in _TRUTHS:
+                is_key = isinstance(parent, yaml.MappingNode) and index is None
+                says = "put this key" if is_key else "write true or false, or put this text"
+                raise _refuse(f"{says} in quotes", node)
             if node.tag == _UNCLEAR:
                 raise _refuse(
                     "a number is a plain decimal, such as 10, 0.5 or 1e-3, without a leading zero, "

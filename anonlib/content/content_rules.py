@@ -501,7 +501,9 @@ def _tell_repetition(
     rich, few = n_values > 0.5 * n_present, n_values <= MAX_HARMLESS_VALUES
     if _alike(own.within(other.share).hashes, other.within(own.share).hashes):
         n = counter.count_equal(c, q)
-        if n >= NEARLY_ALL * n_present:
+        # Two columns of rare flags are equal in nearly all rows by chance.
+        may_be_chance = few and n < n_present
+        if n >= NEARLY_ALL * n_present and (not may_be_chance or counter.is_form_of(c, q)):
             return f"equals the quasi-identifier {q.name} in {n} rows"
     elif not (rich or few) and 0.8 <= n_values / max(1.0, other.n_values) <= 1.25:
         n, n_other, n_pairs = counter.count_pairs(c, q, own.share)

@@ -50,10 +50,9 @@ def measure_codes(a: Ints, b: Ints) -> float:
 
 
 def measure_prediction(labels: Ints, values: Ints) -> float:
-    """How far labels tell the values of their rows: 1 if all rows have the value that others of
-    their label have; about 0 for what chance explains, also where one value has most rows.
-
-    It is 0 if most rows have a label of their own: no other row tells them anything.
+    """How well a label tells the value of a row: 1 if all rows of a label have one value, about 0
+    if they agree by chance, also where one value has most rows. Rows with a label of their own are
+    told by none.
 
     Args:
         labels: int64[n].
@@ -64,14 +63,15 @@ def measure_prediction(labels: Ints, values: Ints) -> float:
         return 0.0
     labels, values = (np.unique(each, return_inverse=True)[1] for each in (labels, values))
     n_label, n_value = np.bincount(labels), np.bincount(values)
-    n_told = int((n_label[labels] > 1).sum())
-    if 2 * n_told < n:
+    told = values[n_label[labels] > 1]
+    if not len(told):
         return 0.0
     cells, n_cell = np.unique(labels * len(n_value) + values, return_counts=True)
     most = np.zeros(len(n_label), np.int64)
     np.maximum.at(most, cells // len(n_value), n_cell)
-    n_right = int(most[most > 1].sum())  # of two rows that differ, none tells the other
-    return correct_chance(n_right / n_told, float(n_value.max()) / n)
+    n_right = int(most[most > 1].sum())  # of two rows that differ, neither tells the other
+    by_chance = float(np.bincount(told).max()) / len(told)
+    return len(told) / n * correct_chance(n_right / len(told), by_chance)
 
 
 def correct_chance(share: float, by_chance: float) -> float:

@@ -145,8 +145,8 @@ def judge_target(
 def judge_prediction(
     target: Column, column: Column, labels: Codes, values: Codes, privacy: PrivacySection
 ) -> Iterator[Problem]:
-    """What a target tells of a sensitive column that it does not determine: a few rows that differ
-    protect the others not.
+    """A target may tell a sensitive column without determining it: a few rows that differ do not
+    protect the others.
 
     Args:
         target: The target.

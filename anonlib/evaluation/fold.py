@@ -17,7 +17,7 @@ TASKS_PER_CORE = 4
 #: Most tasks. The states of each task have about 100 kB for ten columns, and up to about 10 MB for
 #: many wide columns.
 MOST_TASKS = 256
-#: Up to so many tasks, the driver merges their states: sooner than tasks that start only for this.
+#: Of at most so many tasks, the driver merges the states: to start tasks for it takes longer.
 FEW_TASKS = 16
 
 _STATES = "part string, state array<double>"

@@ -118,10 +118,16 @@ def open_seal(page: str) -> Facts:
         if facts.content.get("anonlib_certificate") != 1:
             raise InputError("no certificate of anonlib in HTML, or one of another version")
         facts.page()
+        if not all(cells and all(map(_is_text, cells)) for cells in facts.lines().values()):
+            raise TypeError("lines")
         _require_audit(facts.content["audit"])
     except (ConfigError, ValueError, KeyError, TypeError, AttributeError):
         raise InputError("the certificate is damaged: its facts can't be read") from None
     return facts
+
+
+def _is_text(cell: object) -> bool:
+    return isinstance(cell, str)
 
 
 def _require_audit(audit: Mapping[str, Any]) -> None:

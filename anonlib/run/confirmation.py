@@ -30,6 +30,8 @@ from anonlib.text import printable
 
 #: How the line of persons begins who may have several rows.
 _UNIT = "unit of "
+#: The role of what classes are counted by, in words.
+_QUASI = spell_role("quasi_identifier").replace("-", " ")
 #: The k of a verdict of the manifest.
 _K = re.compile(r"^k_anonymity k=(\d{1,18})$", re.M)
 #: unsaid: the table can't tell.
@@ -112,7 +114,7 @@ def confirm_lines(certificate: Certificate, testimony: Testimony) -> tuple[LineV
         LineVerdict(name, "the page as a whole", "contradicted", "was changed")
         for name in sorted(whole)
     ]
-    verdicts += _list_unknown(facts, audit)
+    verdicts += _list_unknown(facts, audit, testimony)
     verdicts += [*_list_conflicts(facts), *_list_missing(facts, of_table)]
     verdicts += [*doubts, *_missing_columns(testimony, facts)]
     if any(each.state == "contradicted" for each in verdicts):
@@ -120,26 +122,30 @@ def confirm_lines(certificate: Certificate, testimony: Testimony) -> tuple[LineV
     return tuple(verdicts)
 
 
-def _list_unknown(facts: Facts, audit: Mapping[str, Any]) -> Iterator[LineVerdict]:
+def _list_unknown(
+    facts: Facts, audit: Mapping[str, Any], testimony: Testimony
+) -> Iterator[LineVerdict]:
     """What a certificate of another version, or of a run of an earlier one, can't show."""
     if not facts.own_version:
         text = "another version of anonlib made it, so its layout was not compared: rely on the "
         text += "lines listed here, not on the page"
         yield LineVerdict("page", "the look of the page", "unsaid", text)
     if "digest_columns" not in audit:
-        text = "the run did not note their order, so that columns whose names were exchanged would "
-        text += "not show: release anew to have it"
+        text = "the run did not note their order. An exchange of names would not show: release "
+        text += "anew to have it"
         yield LineVerdict("columns", "which values have which name", "unsaid", text)
-    if "digest_types" not in audit:
-        text = "the run did not note them, so that other values of the same bits, as 150 for 1.50, "
+    untold = [words is None for words in audit.get("digest_types", (None,))]
+    if untold.count(True) > testimony.types.count(None):
+        text = "the certificate lacks some. Other values with the same bits, such as 150 for 1.50, "
         text += "would not show: release anew to have them"
         yield LineVerdict("types", "the types of columns", "unsaid", text)
 
 
 def _explain_version(facts: Facts, there: int | None) -> Iterator[LineVerdict]:
     """What a certificate and a table differ by if the table is at another version."""
-    for line, (name, own, *_) in facts.lines().items():
+    for line, (name, *texts) in facts.lines().items():
         found = there is not None and line.startswith("data-") and name == OWN_VERSION
+        own = texts[0] if texts else ""
         if found and own.isdecimal() and int(own) != there:
             text = f"the certificate is of version {own}, and version {there} of the table was "
             text += f"compared: `--version {own}` compares its own"
@@ -190,18 +196,21 @@ def _compare_audit(facts: Facts, testimony: Testimony) -> tuple[dict[str, Any], 
 def _list_conflicts(facts: Facts) -> Iterator[LineVerdict]:
     """Where the lines of a certificate, which people read, differ from what its audit goes by."""
     audit, lines = facts.content["audit"], facts.lines()
-    columns = {cells[0]: cells[1] for id, cells in lines.items() if id.startswith("column-")}
-    quasi = {name for name, role in columns.items() if role == spell_role("quasi_identifier")}
-    persons = [c[1] for id, c in lines.items() if id.startswith("data-") and c[0] == "persons"]
-    several = any(text.startswith(_UNIT) or text.endswith(SEVERAL) for text in persons)
+    columns = [cells[:2] for id, cells in lines.items() if id.startswith("column-")]
+    # An earlier version wrote the role without a hyphen.
+    quasi = [n for n, *role in columns if " ".join(role).replace("-", " ") == _QUASI]
+    data = [cells[:2] for id, cells in lines.items() if id.startswith("data-")]
+    text = " ".join(text for name, *texts in data if name == "persons" for text in texts)
+    # Classes that are counted by batch have no person twice.
+    several = text.startswith(_UNIT) or (text.endswith(SEVERAL) and not audit.get("bounds"))
     differ = {
-        "quasi_identifiers": quasi != {*map(printable, audit["quasi_identifiers"])},
-        "columns": not columns.keys() >= {*map(printable, audit["columns"])},
+        "quasi_identifiers": sorted(quasi) != sorted(map(printable, audit["quasi_identifiers"])),
+        "columns": not {n for n, *_ in columns} >= {*map(printable, audit["columns"])},
         "persons": several and audit["persons"] == "rows",
     }
     for name in (name for name, differs in differ.items() if differs):
-        text = f"what is counted: {name}"
-        yield LineVerdict(f"audit-{name}", text, "contradicted", "the lines of the page differ")
+        what = f"what is counted: {name}"
+        yield LineVerdict(f"lines-{name}", what, "contradicted", "the lines of the page differ")
 
 
 def _list_missing(facts: Facts, there: Mapping[_Key, object]) -> Iterator[LineVerdict]:

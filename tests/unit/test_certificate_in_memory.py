@@ -297,6 +297,22 @@ def test_a_certificate_that_contradicts_itself(certified: Certified) -> None:
     ):
         assert f"what is counted: {what}" in forge(change)["contradicted"]
 
+    def forget_types(audit: Any, _: Any) -> None:
+        audit["digest_types"] = [None] * len(audit["digest_types"])
+
+    assert "the types of columns" in forge(forget_types)["unsaid"]
+    for cells in ([], [7], ["column", 7]):
+        content = json.loads(facts.text)
+        content["sections"][0]["lines"][0]["cells"] = cells
+        with pytest.raises(InputError, match="damaged"):
+            open_seal(Facts(content).page())
+
+    def shorten(_: Any, lines: Any) -> None:
+        for _, line in lines.values():
+            del line["cells"][1:]
+
+    assert "what is counted: quasi_identifiers" in forge(shorten)["contradicted"]
+
     told = {
         ("digest", "rows and values of the table"),
         ("verdict", "k_anonymity k=5"),

@@ -58,7 +58,7 @@ class TestFile:
             ("a: {b: 1, b: 2}", "key 'b' is given twice"),
             ("a: &x [1]\nb: *x", "line 2: aliases are not allowed"),
             ("1: a", "keys must be text"),
-            ("no: a", "line 1: write true or false, or put this text in quotes"),
+            ("no: a", "line 1: put this key in quotes"),
             ("a: {b: [x, On]}", "line 1: write true or false, or put this text in quotes"),
             ("true: a", "keys must be text; put this one in quotes"),
             ("[a]: b", "keys must be text"),

@@ -143,6 +143,22 @@ def test_a_quasi_identifier_that_is_true_or_false(x: Any) -> None:
     assert "quasi-identifier q" in str(judged(rows, attributes={"q": nominal, "x": SENSITIVE})["x"])
 
 
+@pytest.mark.parametrize("share", [0.02, 0.005, 0.001])
+def test_rare_flags_are_equal_by_chance(share: float) -> None:
+    rows = pd.concat([table()] * 4, ignore_index=True)
+    rows["q"], rows["x"] = (
+        np.random.default_rng(seed).random(len(rows)) < share for seed in (1, 2)
+    )
+    assert (rows["q"] == rows["x"]).mean() > 0.95
+    nominal = {"role": "quasi_identifier", "scale": "nominal"}
+    roles = {"q": nominal, "x": SENSITIVE}
+    assert judged(rows, attributes=roles)["x"] == []
+    rows["x"] = rows["q"].where(rows.index > 2, ~rows["q"])
+    assert bool(judged(rows, attributes=roles)["x"]) is (share == 0.02)
+    rows["x"] = rows["q"]
+    assert "equals the quasi-identifier q" in str(judged(rows, attributes=roles)["x"])
+
+
 X = {"attributes": {"x": SENSITIVE}}
 KEY = [f"k{i * i}" for i in range(N)]
 

@@ -85,6 +85,16 @@ class TestPrediction:
         pairs = np.arange(N) // 2
         assert measure_prediction(pairs, b) < 0.1
 
+    def test_a_rare_value_of_a_row_that_no_other_tells(self) -> None:
+        labels, values = np.arange(N) // 2, np.zeros(N, np.int64)
+        labels[-1], values[-1] = N, 1
+        assert measure_prediction(labels, values) == 0
+
+    def test_only_rows_that_are_told(self) -> None:
+        a = random().integers(0, 4, N)
+        own = np.where(np.arange(N) < N // 5, np.arange(N) + N, a)
+        assert measure_prediction(own, a) == pytest.approx(0.8)
+
     def test_rows_that_differ(self) -> None:
         a = random().integers(0, 4, N)
         b = np.where(np.arange(N) < N // 100, a + 1, a)
