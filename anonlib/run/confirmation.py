@@ -34,6 +34,8 @@ _UNIT = "unit of "
 _QUASI = spell_role("quasi_identifier").replace("-", " ")
 #: The k of a verdict of the manifest.
 _K = re.compile(r"^k_anonymity k=(\d{1,18})$", re.M)
+#: Why most lines are unsaid.
+RECORD_TELLS = "the private record can tell: --record"
 #: unsaid: the table can't tell.
 LineState: TypeAlias = Literal["confirmed", "contradicted", "unsaid"]
 #: Section and first text of a line that the table can tell.
@@ -239,7 +241,7 @@ def _compare(
     cells: tuple[str, ...], there: tuple[str, ...] | None, is_told: bool
 ) -> tuple[LineState, str]:
     if not is_told or there is None:
-        return "unsaid", "the private record can tell: --record"
+        return "unsaid", RECORD_TELLS
     if cells[1:] == there:
         return "confirmed", ""
     # Only what differs; a cell without a text is a dash.

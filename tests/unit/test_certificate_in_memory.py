@@ -21,6 +21,7 @@ import pytest
 import yaml
 
 import anonlib
+from anonlib.cli.show.line_verdicts import print_lines
 from anonlib.errors import InputError
 from anonlib.in_hand.released_table import Release
 from anonlib.pages.seal import Facts, open_seal
@@ -184,7 +185,9 @@ def test_values_under_other_names(certified: Certified, tmp_path: Path) -> None:
         assert found.keys() == {"confirmed"}
 
 
-def test_a_certificate_without_the_order_of_columns(certified: Certified, tmp_path: Path) -> None:
+def test_a_certificate_without_the_order_of_columns(
+    certified: Certified, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """As earlier versions made it: it can't tell which values have which name, and says so."""
     record = json.loads(certified.record.read_text())
     assert record.pop("table_columns") == [*certified.release.table.columns]
@@ -196,6 +199,12 @@ def test_a_certificate_without_the_order_of_columns(certified: Certified, tmp_pa
         assert "rows and values of the table" in found["confirmed"]
         assert {"which values have which name", "the types of columns"} <= found["unsaid"]
         assert "contradicted" not in found
+    for given, hint in (({}, True), ({"record": tmp_path / "record.json"}, False)):
+        print_lines(anonlib.verify(page, certified.table, **given))
+        printed = capsys.readouterr().out
+        assert "the types of columns" in printed
+        assert ("purpose" in printed) is not hint  # the table can't tell it
+        assert ("--record RECORD" in printed) is hint
     content = json.loads(open_seal(certified.certificate.read_text()).text)
     for key, value in (
         *(("digest_columns", names) for names in (7, ["age", 7], ["age", "age"])),

@@ -17,13 +17,15 @@ _STYLES = {"confirmed": "green", "contradicted": "bold red"}
 
 
 def print_lines(lines: "Sequence[LineVerdict]") -> None:
-    """Prints the lines that are confirmed or contradicted, how many the table can't tell, and if it
-    can't be told whether the page looks as it should."""
+    """Prints the lines that are confirmed or contradicted, what nothing can tell, and how many lines
+    the table can't tell."""
+    from anonlib.run.confirmation import RECORD_TELLS
+
     to = console()
     table = new_table("line", "verdict", "found")
     table.columns[1].no_wrap = True
     for each in lines:
-        if each.state != "unsaid" or each.line == "page":
+        if each.reason != RECORD_TELLS:
             verdict = Text(each.state, style=_STYLES.get(each.state, "yellow"))
             table.add_row(Text(printable(each.name)), verdict, Text(printable(each.reason)))
     to.print(table)
@@ -31,7 +33,7 @@ def print_lines(lines: "Sequence[LineVerdict]") -> None:
     text = f"{counts['confirmed']} confirmed, {counts['contradicted']} contradicted"
     to.print()
     to.print(Text(f"{text}, {counts['unsaid']} that the table can't tell", style="bold"))
-    if counts["unsaid"]:
+    if any(each.reason == RECORD_TELLS for each in lines):
         to.print(
             Text("The private record shows what no table does, such as its source and measures:")
         )
