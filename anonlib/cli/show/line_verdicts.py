@@ -17,8 +17,8 @@ _STYLES = {"confirmed": "green", "contradicted": "bold red"}
 
 
 def print_lines(lines: "Sequence[LineVerdict]") -> None:
-    """Prints the lines that are confirmed or contradicted, what nothing can tell, and how many lines
-    the table can't tell."""
+    """Prints what the table confirms or contradicts, what nothing can tell, and how many lines only
+    the record can tell."""
     from anonlib.run.confirmation import RECORD_TELLS
 
     to = console()
