@@ -195,6 +195,10 @@ class ContentCounter(ABC):
         """Whether the column is the quasi-identifier in another form, by a sample of rows."""
 
     @abstractmethod
+    def agrees_by_chance(self, column: Column, quasi: Column) -> bool:
+        """Whether chance explains that both have the same value in nearly all rows, by a sample."""
+
+    @abstractmethod
     def list_texts(self, column: Column) -> list[str]:
         """Some distinct texts of a column of texts or bytes, as `list_source_texts` does."""
 
@@ -502,8 +506,8 @@ def _tell_repetition(
     if _alike(own.within(other.share).hashes, other.within(own.share).hashes):
         n = counter.count_equal(c, q)
         # Two columns of rare flags are equal in nearly all rows by chance.
-        may_be_chance = few and n < n_present
-        if n >= NEARLY_ALL * n_present and (not may_be_chance or counter.is_form_of(c, q)):
+        by_chance = few and n < n_present and counter.agrees_by_chance(c, q)
+        if n >= NEARLY_ALL * n_present and not by_chance:
             return f"equals the quasi-identifier {q.name} in {n} rows"
     elif not (rich or few) and 0.8 <= n_values / max(1.0, other.n_values) <= 1.25:
         n, n_other, n_pairs = counter.count_pairs(c, q, own.share)

@@ -21,7 +21,7 @@ from anonlib.content.content_rules import (
     judge_columns,
     list_compared,
 )
-from anonlib.content.forms import choose_rows, is_form_of
+from anonlib.content.forms import agrees_by_chance, choose_rows, is_form_of
 from anonlib.content.text_columns import TextColumn, list_source_texts, to_text_columns
 from anonlib.content.value_parts import count_parts
 from anonlib.errors import Problem
@@ -106,6 +106,9 @@ class _TextCounter(ContentCounter):
 
     def is_form_of(self, column: Column, quasi: Column) -> bool:
         return is_form_of(self._sample(column.id), self._sample(quasi.id))
+
+    def agrees_by_chance(self, column: Column, quasi: Column) -> bool:
+        return agrees_by_chance(self._sample(column.id), self._sample(quasi.id))
 
     def _sample(self, id: str) -> TextColumn:
         """Some rows of a column."""

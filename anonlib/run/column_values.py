@@ -20,7 +20,7 @@ from pyspark.sql import functions as F
 
 from anonlib.arrays import MISSING, Floats, Ints
 from anonlib.content.content_rules import ContentCounter, Sketch, bound_hashes, list_compared
-from anonlib.content.forms import choose_rows, is_form_of
+from anonlib.content.forms import agrees_by_chance, choose_rows, is_form_of
 from anonlib.content.text_columns import TextColumn, list_source_texts, to_text_columns
 from anonlib.content.value_parts import count_parts
 from anonlib.errors import run_sanitized
@@ -305,6 +305,10 @@ class SourceCounter(ContentCounter):
     def is_form_of(self, column: Column, quasi: Column) -> bool:
         """It needs no pass."""
         return is_form_of(self._samples[column.id], self._samples[quasi.id])
+
+    def agrees_by_chance(self, column: Column, quasi: Column) -> bool:
+        """It needs no pass."""
+        return agrees_by_chance(self._samples[column.id], self._samples[quasi.id])
 
     @cached_property
     def _samples(self) -> dict[str, TextColumn]:

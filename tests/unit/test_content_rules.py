@@ -65,6 +65,7 @@ class Counts(ContentCounter):
     made: Sequence[tuple[int, int]] | None = None
     alone: tuple[int, int] | None = None
     form: bool = False
+    by_chance: bool = False
     texts: Sequence[str] = ()
     shares: list[float] = field(default_factory=list)
 
@@ -94,6 +95,9 @@ class Counts(ContentCounter):
 
     def is_form_of(self, column: Column, quasi: Column) -> bool:
         return self.form
+
+    def agrees_by_chance(self, column: Column, quasi: Column) -> bool:
+        return self.by_chance
 
     def list_texts(self, column: Column) -> list[str]:
         return [*self.texts]
@@ -438,6 +442,9 @@ def test_columns_that_equal_a_quasi_identifier(
     quasi = sketch(n_others)
     says_so = f"equals the quasi-identifier q in {equal} rows"
     assert says(says_so, sketch(n_values), Counts(equal=equal), quasi=quasi) is shows
+    # Chance explains neither that all rows are equal, nor that many values are.
+    chance = Counts(equal=equal, by_chance=True)
+    assert says(says_so, sketch(n_values), chance, quasi=quasi) is (equal == 1000)
 
 
 CODED = "has one value for each of the quasi-identifier q, "
