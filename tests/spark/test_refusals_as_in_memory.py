@@ -85,6 +85,13 @@ def of_nobody(rows: pd.DataFrame) -> pd.DataFrame:
     return rows
 
 
+def with_one_other_label(rows: pd.DataFrame) -> pd.DataFrame:
+    rows = pd.concat([rows] * 4, ignore_index=True)
+    rows = rows.assign(label="l" + rows["ill"], id=[f"p{i}" for i in range(len(rows))])
+    rows.loc[0, "label"] = "l0" if rows.loc[0, "ill"] != "0" else "l1"
+    return rows
+
+
 #: What becomes of the table; models, and changes of the config; where something is refused.
 CASES: dict[str, tuple[Callable[[pd.DataFrame], Any], list[Any], dict[str, Any], list[str]]] = {
     "a key that repeats, a label that tells": (
@@ -129,6 +136,12 @@ CASES: dict[str, tuple[Callable[[pd.DataFrame], Any], list[Any], dict[str, Any],
         [DIVERSE, {"type": "l_diversity", "l": 4, "attribute": "wage"}],
         {**PERSONS, "privacy": {"joint": True}},
         ["privacy.joint", "privacy.joint", "privacy.models.l_diversity"],
+    ),
+    "a label that tells in all rows but one": (
+        with_one_other_label,
+        [],
+        {},
+        ["attributes.label"],
     ),
     "a label of nearly each row that agrees by chance": (
         lambda _: with_own_labels(1),
