@@ -288,6 +288,19 @@ def count_days(t: pd.DataFrame, since: str) -> "pd.Series[int]":
     return (pd.to_datetime(t["born"]) - pd.Timestamp(since)).dt.days
 
 
+#: A quasi-identifier that is true in 2 % of the rows.
+RARE_FLAG = ("rare", lambda t: drawn(10).random(N) < 0.02, NAMES)
+#: Flags, and whether they repeat it beyond chance: all differ from it in at most 5 % of the rows.
+FLAGS: list[tuple[str, Any, bool]] = [
+    ("the flag", RARE_FLAG[1], True),
+    ("a flag", lambda t: drawn(11).random(N) < 0.02, False),
+    ("yes or no", lambda t: np.where(drawn(11).random(N) < 0.02, "true", "false"), False),
+    ("a row more", lambda t: RARE_FLAG[1](t) | (t.index == 5), True),
+    ("2 % of errors", lambda t: RARE_FLAG[1](t) ^ (t.index % 50 == 3), True),
+    ("4 % of errors", lambda t: RARE_FLAG[1](t) ^ (t.index % 25 == 3), False),
+]
+
+
 #: What x holds, and the quasi-identifier that it is in another form.
 FORMS: list[tuple[str, Any, str]] = [
     ("day first", dates("%d/%m/%Y"), "born"),

@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from anonlib.arrays import Floats, Ints
 from anonlib.config.model import PrivacySection
+from anonlib.content.relations import correct_chance
 from anonlib.errors import Problem
 from anonlib.guesses.guess import ColumnProfile
 from anonlib.identifiers.column_names import name_words, translate_name
@@ -41,6 +42,8 @@ N_NEIGHBOURS = 100
 #: The share that counts as nearly all: distinct values of a key among its present ones, equal rows
 #: of two columns that repeat each other, values that belong to one person each.
 NEARLY_ALL = 0.95
+#: A share of rows, corrected for chance, that chance explains.
+BY_CHANCE = 0.5
 #: An identifier this long inside another text is no coincidence. In letters and digits.
 MIN_PART = 6
 #: The same where half of the rows hold theirs.
@@ -164,6 +167,11 @@ class ContentCounter(ABC):
         """The rows where both columns have the same value."""
 
     @abstractmethod
+    def expect_equal(self, column: Column, other: Column) -> float:
+        """The share of the rows with both values where these would be the same by chance, by the
+        number of rows that each value has."""
+
+    @abstractmethod
     def count_distinct(self, column: Column) -> int:
         """The distinct values of a column."""
 
@@ -193,10 +201,6 @@ class ContentCounter(ABC):
     @abstractmethod
     def is_form_of(self, column: Column, quasi: Column) -> bool:
         """Whether the column is the quasi-identifier in another form, by a sample of rows."""
-
-    @abstractmethod
-    def agrees_by_chance(self, column: Column, quasi: Column) -> bool:
-        """Whether chance explains that both have the same value in nearly all rows, by a sample."""
 
     @abstractmethod
     def list_texts(self, column: Column) -> list[str]:
@@ -505,9 +509,7 @@ def _tell_repetition(
     rich, few = n_values > 0.5 * n_present, n_values <= MAX_HARMLESS_VALUES
     if _alike(own.within(other.share).hashes, other.within(own.share).hashes):
         n = counter.count_equal(c, q)
-        # Two columns of rare flags are equal in nearly all rows by chance.
-        by_chance = few and n < n_present and counter.agrees_by_chance(c, q)
-        if n >= NEARLY_ALL * n_present and not by_chance:
+        if n >= NEARLY_ALL * n_present and not (few and _is_by_chance(n, c, q, own, counter)):
             return f"equals the quasi-identifier {q.name} in {n} rows"
     elif not (rich or few) and 0.8 <= n_values / max(1.0, other.n_values) <= 1.25:
         n, n_other, n_pairs = counter.count_pairs(c, q, own.share)
@@ -518,6 +520,13 @@ def _tell_repetition(
     if c.role is not Role.INSENSITIVE and counter.is_form_of(c, q):
         return f"is the quasi-identifier {q.name} in another form, in nearly all rows"
     return ""
+
+
+def _is_by_chance(n: int, c: Column, q: Column, own: Sketch, counter: ContentCounter) -> bool:
+    """Whether two columns may be equal in n of nearly all rows by chance, as two rare flags are."""
+    if n == own.n_present:
+        return False
+    return correct_chance(n / own.n_present, counter.expect_equal(c, q)) < BY_CHANCE
 
 
 def _alike(a: Ints, b: Ints) -> bool:

@@ -16,8 +16,6 @@ from anonlib.content.value_parts import count_parts
 
 #: Rows that are looked at, at most; and at least, since a few rows go together by chance.
 MOST_ROWS, LEAST_ROWS = 2_000, 100
-#: Below this, `measure_codes` says that columns agree by chance.
-BY_CHANCE = 0.5
 
 
 def choose_rows(n_rows: int) -> Ints:
@@ -49,17 +47,6 @@ def is_form_of(own: TextColumn, quasi: TextColumn) -> bool:
     if len(own.values) <= MAX_HARMLESS_VALUES:
         return False
     return _is_in_order(own, quasi) or _is_made_of(own, quasi)
-
-
-def agrees_by_chance(own: TextColumn, quasi: TextColumn) -> bool:
-    """Whether columns that are equal in nearly all rows may be so by chance, since nearly all rows
-    have one value. Fewer than LEAST_ROWS rows are no evidence of that.
-
-    own, quasi: The columns, of the same rows of a sample.
-    """
-    both = np.flatnonzero((own.code != MISSING) & (quasi.code != MISSING))
-    few = len(both) < LEAST_ROWS
-    return not few and measure_codes(own.code[both], quasi.code[both]) < BY_CHANCE
 
 
 def _is_in_order(own: TextColumn, quasi: TextColumn) -> bool:

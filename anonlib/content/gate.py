@@ -21,7 +21,8 @@ from anonlib.content.content_rules import (
     judge_columns,
     list_compared,
 )
-from anonlib.content.forms import agrees_by_chance, choose_rows, is_form_of
+from anonlib.content.forms import choose_rows, is_form_of
+from anonlib.content.relations import expect_equal
 from anonlib.content.text_columns import TextColumn, list_source_texts, to_text_columns
 from anonlib.content.value_parts import count_parts
 from anonlib.errors import Problem
@@ -85,6 +86,11 @@ class _TextCounter(ContentCounter):
     def count_equal(self, column: Column, other: Column) -> int:
         return self.columns[column.id].count_equal(self.columns[other.id])
 
+    def expect_equal(self, column: Column, other: Column) -> float:
+        a, b = (self.columns[c.id].code for c in (column, other))
+        both = (a != MISSING) & (b != MISSING)
+        return expect_equal(a[both], b[both], np.ones(int(both.sum()), np.int64))
+
     def count_distinct(self, column: Column) -> int:
         code = self.columns[column.id].code
         return _count_distinct(code[code != MISSING])
@@ -106,9 +112,6 @@ class _TextCounter(ContentCounter):
 
     def is_form_of(self, column: Column, quasi: Column) -> bool:
         return is_form_of(self._sample(column.id), self._sample(quasi.id))
-
-    def agrees_by_chance(self, column: Column, quasi: Column) -> bool:
-        return agrees_by_chance(self._sample(column.id), self._sample(quasi.id))
 
     def _sample(self, id: str) -> TextColumn:
         """Some rows of a column."""

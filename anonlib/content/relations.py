@@ -74,6 +74,21 @@ def measure_prediction(labels: Ints, values: Ints) -> float:
     return len(told) / n * correct_chance(n_right / len(told), by_chance)
 
 
+def expect_equal(a: Ints, b: Ints, counts: Ints) -> float:
+    """The share of rows where two columns have the same code by chance, if each kept its values in
+    another order.
+
+    Args:
+        a: int64[m]. The codes of one column.
+        b: int64[m]. The codes of the other, the same for the same values.
+        counts: int64[m]. The rows with both.
+    """
+    values, place = np.unique(np.concatenate([a, b]), return_inverse=True)
+    n = max(1, int(counts.sum()))
+    own, others = (np.bincount(its, counts, len(values)) / n for its in np.split(place, 2))
+    return float(own @ others)
+
+
 def correct_chance(share: float, by_chance: float) -> float:
     """A share of rows, where 0 is what chance explains, and 1 is all of them."""
     return (share - by_chance) / (1 - by_chance) if by_chance < 1 else 0.0

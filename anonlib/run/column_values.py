@@ -20,7 +20,8 @@ from pyspark.sql import functions as F
 
 from anonlib.arrays import MISSING, Floats, Ints
 from anonlib.content.content_rules import ContentCounter, Sketch, bound_hashes, list_compared
-from anonlib.content.forms import agrees_by_chance, choose_rows, is_form_of
+from anonlib.content.forms import choose_rows, is_form_of
+from anonlib.content.relations import expect_equal
 from anonlib.content.text_columns import TextColumn, list_source_texts, to_text_columns
 from anonlib.content.value_parts import count_parts
 from anonlib.errors import run_sanitized
@@ -277,6 +278,11 @@ class SourceCounter(ContentCounter):
         ids = (column.id, other.id)
         return self._count(ids, lambda texts: [texts[ids[0]].count_equal(texts[ids[1]])])[0]
 
+    def expect_equal(self, column: Column, other: Column) -> float:
+        ids = (column.id, other.id)
+        cells = self._hash_texts(*ids).na.drop().groupBy(*ids).count().toArrow()
+        return expect_equal(*(each.to_numpy() for each in cells.columns))
+
     def count_parts(
         self, pairs: Sequence[tuple[Column, Column]], sizes: Sequence[int]
     ) -> list[list[int]]:
@@ -305,10 +311,6 @@ class SourceCounter(ContentCounter):
     def is_form_of(self, column: Column, quasi: Column) -> bool:
         """It needs no pass."""
         return is_form_of(self._samples[column.id], self._samples[quasi.id])
-
-    def agrees_by_chance(self, column: Column, quasi: Column) -> bool:
-        """It needs no pass."""
-        return agrees_by_chance(self._samples[column.id], self._samples[quasi.id])
 
     @cached_property
     def _samples(self) -> dict[str, TextColumn]:

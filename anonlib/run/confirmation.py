@@ -136,8 +136,8 @@ def _list_unknown(
         text = "the run did not note their order. An exchange of names would not show: release "
         text += "anew to have it"
         yield LineVerdict("columns", "which values have which name", "unsaid", text)
-    untold = [words is None for words in audit.get("digest_types", (None,))]
-    if untold.count(True) > testimony.types.count(None):
+    told = audit.get("digest_types")
+    if told is None or told.count(None) > testimony.types.count(None):
         text = "the certificate lacks some. Other values with the same bits, such as 150 for 1.50, "
         text += "would not show: release anew to have them"
         yield LineVerdict("types", "the types of columns", "unsaid", text)

@@ -1,7 +1,7 @@
 """Checks that need only the scan: models that the whole table can't hold, also for who knows other
 protected columns; and values of single persons that no model would protect."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from anonlib.arrays import MISSING, Codes, Ints
-from anonlib.config.model import Config
+from anonlib.config.model import Config, PrivacySection
 from anonlib.decisions.refusals import (
     MAX_COMBINATIONS,
     TargetAgreement,
@@ -100,15 +100,7 @@ def find_disclosure_problems(
         if _repeats(persons.select(hashed)) and _repeats(persons):
             yield refuse_key(key)
     for target in source.schema.of(Role.TARGET):
-        tokens = privacy.missing_tokens
-        found = dict(_find_determined(source, target, sample, tokens))
-        labels = code_column(sample, target, tokens)
-        for column in source.schema.of(Role.SENSITIVE):
-            if column.id in found:
-                yield from judge_target(target, column, found[column.id], privacy)
-            else:
-                values = code_column(sample, column, tokens)
-                yield from judge_prediction(target, column, labels, values, privacy)
+        yield from _target_problems(source, target, sample, privacy)
     insensitive = [
         c for c in source.schema.of(Role.INSENSITIVE) if not privacy.acknowledges_unique(c.name)
     ]
@@ -124,6 +116,23 @@ def find_disclosure_problems(
             yield refuse_rare(insensitive, rare, k, n_values, n_rows)
 
 
+def _target_problems(
+    source: Source, target: Column, sample: pa.Table, privacy: PrivacySection
+) -> Iterator[Problem]:
+    """What a target tells of the sensitive columns. Costs another aggregate if it leaves no value
+    of one open in the sample, and one more for each of these."""
+    tokens, sensitive = privacy.missing_tokens, source.schema.of(Role.SENSITIVE)
+    labels = code_column(sample, target, tokens)
+    values = {column.id: code_column(sample, column, tokens) for column in sensitive}
+    likely = [column for column in sensitive if not _varies_within(labels, values[column.id])]
+    found = dict(_find_determined(source, target, likely, tokens))
+    for column in sensitive:
+        if column.id in found:
+            yield from judge_target(target, column, found[column.id], privacy)
+        else:
+            yield from judge_prediction(target, column, labels, values[column.id], privacy)
+
+
 def _repeats(keys: DataFrame) -> bool:
     """Whether a key is in several rows, or missing in one."""
     rows = keys.toDF("key").groupBy("key").count()
@@ -131,16 +140,10 @@ def _repeats(keys: DataFrame) -> bool:
 
 
 def _find_determined(
-    source: Source, target: Column, sample: pa.Table, missing_tokens: tuple[str, ...]
+    source: Source, target: Column, columns: Sequence[Column], missing_tokens: tuple[str, ...]
 ) -> list[tuple[str, TargetAgreement]]:
-    """The ids of the sensitive columns of which the target leaves no value open: each target value
-    goes with one value, and not all values are the same. Costs another aggregate for each."""
-    labels = code_column(sample, target, missing_tokens)
-    columns = [
-        column
-        for column in source.schema.of(Role.SENSITIVE)
-        if not _varies_within(labels, code_column(sample, column, missing_tokens))
-    ]
+    """The ids of the columns of which the target leaves no value open: each target value goes with
+    one value, and not all values are the same."""
     if not columns:
         return []
     label = make_canonical(source.columns[target.id], target.type, missing_tokens).alias("label")

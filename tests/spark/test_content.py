@@ -22,13 +22,16 @@ from anonlib.run import content
 from anonlib.run.column_values import Look, SourceCounter, find_values
 from anonlib.run.content import complete_sketches, judge_content, plan_look
 from anonlib.source.resolved_source import open_source
+from anonlib.table.schema import Role
 from tests.content_cases import (
+    FLAGS,
     FORMS,
     HARMLESS,
     MADE,
     NO_FORMS,
     PUBLIC,
     QUASI,
+    RARE_FLAG,
     SENSITIVE,
     SHOWS,
     N,
@@ -59,7 +62,8 @@ def judged(
     config = anonlib.parse(config_of(path, None, privacy=privacy, attributes=attributes))
     source = open_source(spark, config, spark.createDataFrame(rows))
     protected = frozenset(source.schema.by_id(id).name for id in source.schema.protected)
-    sample = source.rows().select(*[c.id for c in source.schema.released])
+    roles = Role.QUASI_IDENTIFIER, Role.SENSITIVE, Role.TARGET  # as `list_sampled` has them
+    sample = source.rows().select(*[c.id for c in source.schema.of(*roles)])
     some = sample.toArrow().take(pa.array(np.random.default_rng(5).permutation(N)[:n_sampled]))
     look = plan_look(source.schema, N, some)
     found = complete_sketches(source, look, find_values(source, look), some)
@@ -118,6 +122,17 @@ def test_forms_of_quasi_identifiers(spark: SparkSession, tmp_path: Path) -> None
     ]
     assert missed == []
     assert [name for name, _ in NO_FORMS if "quasi-identifier" in str(found[name])] == []
+
+
+def test_flags_that_repeat_a_quasi_identifier(spark: SparkSession, tmp_path: Path) -> None:
+    """Insensitive ones, too, which no sample has."""
+    roles = {"of a patient": SENSITIVE, "of anybody": {"role": "insensitive"}}
+    cases = [(f"{f} {of}", x, role) for f, x, _ in FLAGS for of, role in roles.items()]
+    found = judged(spark, tmp_path, [RARE_FLAG, *cases], with_models=False)
+    says = f"equals the quasi-identifier {RARE_FLAG[0]}"
+    assert {name: says in str(texts) for name, texts in found.items() if name != RARE_FLAG[0]} == {
+        f"{flag} {of}": repeats for flag, _, repeats in FLAGS for of in roles
+    }
 
 
 def test_few_values_of_many_rows(

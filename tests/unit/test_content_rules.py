@@ -65,13 +65,16 @@ class Counts(ContentCounter):
     made: Sequence[tuple[int, int]] | None = None
     alone: tuple[int, int] | None = None
     form: bool = False
-    by_chance: bool = False
+    chance: float = 0.0
     texts: Sequence[str] = ()
     shares: list[float] = field(default_factory=list)
 
     def count_equal(self, column: Column, other: Column) -> int:
         assert self.equal is not None
         return self.equal
+
+    def expect_equal(self, column: Column, other: Column) -> float:
+        return self.chance
 
     def count_distinct(self, column: Column) -> int:
         assert self.distinct is not None
@@ -95,9 +98,6 @@ class Counts(ContentCounter):
 
     def is_form_of(self, column: Column, quasi: Column) -> bool:
         return self.form
-
-    def agrees_by_chance(self, column: Column, quasi: Column) -> bool:
-        return self.by_chance
 
     def list_texts(self, column: Column) -> list[str]:
         return [*self.texts]
@@ -442,9 +442,11 @@ def test_columns_that_equal_a_quasi_identifier(
     quasi = sketch(n_others)
     says_so = f"equals the quasi-identifier q in {equal} rows"
     assert says(says_so, sketch(n_values), Counts(equal=equal), quasi=quasi) is shows
-    # Chance explains neither that all rows are equal, nor that many values are.
-    chance = Counts(equal=equal, by_chance=True)
-    assert says(says_so, sketch(n_values), chance, quasi=quasi) is (equal == 1000)
+    # That all rows are equal is no chance.
+    for chance, explains in ((0.899, False), (0.901, True)):
+        counts = Counts(equal=equal, chance=chance)
+        found = says(says_so, sketch(n_values), counts, quasi=quasi)
+        assert found is (shows and not (explains and equal == 950))
 
 
 CODED = "has one value for each of the quasi-identifier q, "

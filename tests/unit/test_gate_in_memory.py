@@ -21,12 +21,14 @@ from anonlib.content.gate import find_disclosing_columns
 from anonlib.content.text_columns import to_text_columns
 from anonlib.table.schema import Column, Field, Role
 from tests.content_cases import (
+    FLAGS,
     FORMS,
     HARMLESS,
     MADE,
     NO_FORMS,
     PUBLIC,
     QUASI,
+    RARE_FLAG,
     SENSITIVE,
     SHOWS,
     N,
@@ -143,20 +145,16 @@ def test_a_quasi_identifier_that_is_true_or_false(x: Any) -> None:
     assert "quasi-identifier q" in str(judged(rows, attributes={"q": nominal, "x": SENSITIVE})["x"])
 
 
-@pytest.mark.parametrize("share", [0.02, 0.005, 0.001])
-def test_rare_flags_are_equal_by_chance(share: float) -> None:
-    rows = pd.concat([table()] * 4, ignore_index=True)
-    rows["q"], rows["x"] = (
-        np.random.default_rng(seed).random(len(rows)) < share for seed in (1, 2)
-    )
-    assert (rows["q"] == rows["x"]).mean() > 0.95
-    nominal = {"role": "quasi_identifier", "scale": "nominal"}
-    roles = {"q": nominal, "x": SENSITIVE}
-    assert judged(rows, attributes=roles)["x"] == []
-    rows["x"] = rows["q"].where(rows.index % 50 != 3, ~rows["q"])
-    assert judged(rows, attributes=roles)["x"] == []
-    rows["x"] = rows["q"]
-    assert "equals the quasi-identifier q" in str(judged(rows, attributes=roles)["x"])
+@pytest.mark.parametrize("role", [SENSITIVE, PUBLIC, {"role": "insensitive"}])
+@pytest.mark.parametrize("flag", FLAGS, ids=[flag[0] for flag in FLAGS])
+def test_flags_that_repeat_a_quasi_identifier(
+    flag: tuple[str, Any, bool], role: dict[str, Any]
+) -> None:
+    name, x, repeats = flag
+    rows = table()
+    assert (RARE_FLAG[1](rows) == pd.Series(x(rows)).isin([True, "true"])).mean() >= 0.95
+    found = judged_cases([RARE_FLAG, (name, x, role)])[name]
+    assert (f"equals the quasi-identifier {RARE_FLAG[0]}" in str(found)) is repeats
 
 
 @pytest.mark.parametrize(("n", "errors"), [(2000, 0.04), (60, 0.04)])

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from anonlib.content.relations import (
     _count_rising,
     correct_chance,
+    expect_equal,
     find_on_line,
     measure_codes,
     measure_order,
@@ -69,6 +70,15 @@ class TestCodes:
         none = np.zeros(0, np.int64)
         assert measure_codes(none, none) == 0
         assert measure_codes(np.zeros(N, np.int64), np.zeros(N, np.int64)) == 0
+
+
+def test_equal_by_chance() -> None:
+    """Of ten rows, 3 and 2 have one value, 7 and 7 another; the last one has a value that only one
+    of the columns has."""
+    a, b = np.array([7, 7, 9, 9]), np.array([7, 9, 9, 11])
+    assert expect_equal(a, b, np.array([2, 1, 6, 1])) == pytest.approx(0.3 * 0.2 + 0.7 * 0.7)
+    none = np.zeros(0, np.int64)
+    assert expect_equal(none, none, none) == 0
 
 
 class TestPrediction:
