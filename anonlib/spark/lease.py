@@ -106,7 +106,7 @@ class Lease:
             "doubtful": False,
         }
         self._writing = threading.Lock()
-        self._stop = threading.Event()
+        self._stop, self._ended = threading.Event(), threading.Event()
         self._beat = threading.Thread(target=self._keep_beating, name="anonlib-lease", daemon=True)
 
     def take(self) -> None:
@@ -294,7 +294,7 @@ class Lease:
         self._stop.set()
         try:
             if self._beat.is_alive():
-                self._beat.join()
+                self._ended.wait()  # `join`, once interrupted, takes a live thread for ended
             if not self.still_held():
                 return
             self._clean(ended_well=not self.failed)
@@ -380,10 +380,13 @@ class Lease:
             self._storage.write(self._file, self._text())
 
     def _keep_beating(self) -> None:
-        while not self._stop.wait(BEAT_SECONDS):
-            with suppress(Exception):  # the next beat makes up for a missed one
-                if self.still_held():
-                    self._renew()
+        try:
+            while not self._stop.wait(BEAT_SECONDS):
+                with suppress(Exception):  # the next beat makes up for a missed one
+                    if self.still_held():
+                        self._renew()
+        finally:
+            self._ended.set()
 
     def _require_dead(self, holder: dict[str, Any] | None) -> None:
         if holder is None or holder.get("free"):

@@ -67,9 +67,9 @@ def test_a_lease_that_was_not_given_back_is_taken(monkeypatch: pytest.MonkeyPatc
 
     first = of("first")
     first.take()
-    store.asked.clear()
     store.answer.clear()
-    assert store.asked.wait(10)  # a beat is on its way
+    store.asked.clear()
+    assert store.asked.wait(20)  # a beat is on its way, and waits for 10 seconds at most
 
     def interrupt_release() -> None:
         first._stop.wait(10)  # however slow this machine is, the lease is being given back
@@ -79,8 +79,9 @@ def test_a_lease_that_was_not_given_back_is_taken(monkeypatch: pytest.MonkeyPatc
     threading.Thread(target=interrupt_release).start()
     with pytest.raises(KeyboardInterrupt):
         first.release()
+    assert first._beat.is_alive()  # a second release would wait for it, too
     store.answer.set()
-    first._beat.join(10)  # else its beat is a sign of life, and the second one has to wait
+    assert first._ended.wait(10)  # else its beat is a sign of life, and the second one has to wait
     second = of("second")
     second.take()
     assert second.still_held()
