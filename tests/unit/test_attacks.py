@@ -249,7 +249,7 @@ def test_searches_find_the_nearest_rows_of_all_parts(seed: int, n_parts: int, mo
     search = Search(persons, (columns[:2], columns[2:]), case.encodings)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_tables, "ROWS", most)
-        found = search.find(tables)
+        [found] = _tables.search_release([search], tables.fold_released)
     squared = slow_distances(case, persons, tables.released)
     for i, row in enumerate(squared):
         groups = row[:, :2].sum(axis=1), row[:, 2:].sum(axis=1)
@@ -441,7 +441,8 @@ def test_a_step_in_python_is_for_each_distinct_value(
         monkeypatch.setattr(module, name, seen(getattr(module, name), argument))
     read_regions(column, lists, released=True)
     assert sizes == [n_distinct]
-    Search(tables.members, ((column,),), case.encodings).find(replace(tables, n_parts=1))
+    search = Search(tables.members, ((column,),), case.encodings)
+    _tables.search_release([search], replace(tables, n_parts=1).fold_released)
     assert sizes == [n_distinct] * 2
 
 

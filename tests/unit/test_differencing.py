@@ -20,6 +20,7 @@ from anonlib.errors import ConfigError
 from anonlib.measure import Figure
 from anonlib.measure.attempts import estimate_rate
 from anonlib.measure.risk._candidates import MOST_CANDIDATES, Candidates, number_values
+from anonlib.measure.risk._tables import search_release
 from anonlib.measure.risk.differencing import Differencing, are_told
 from tests.attack_tables import AttackedCase, by_cells, figures_of, make_case
 
@@ -100,7 +101,8 @@ def test_candidates_are_the_values_of_classes_that_hold_a_person(
         (tables.members, case.make(case.rows), whole),
         (tables.others, tables.released, tables.fold_released),
     ):
-        found = Candidates(persons, tuple(known), secret, case.encodings).find(fold)
+        search = Candidates(persons, tuple(known), secret, case.encodings)
+        [found] = search_release([search], fold)
         for person, numbers in zip(persons.to_pylist(), found, strict=True):
             expected = slow_candidates(person, released)
             assert expected or fold != whole
@@ -115,7 +117,7 @@ def test_of_released_numbers_the_nearest_rows_are_those_of_a_person() -> None:
     case = make_case(data, {**CONFIG, "attributes": attributes, "recode": {}}, cells)
     known, secret = case.schema.released
     search = Candidates(case.rows.table, (known,), secret, case.encodings)
-    found = search.find(partial(case.fold, released=True))
+    [found] = search_release([search], partial(case.fold, released=True))
     names = {1: "ab", 3: "ab", 11: "cd", 13: "cd", 40: "e"}
     for age, numbers in zip(case.rows.table.column("c0").to_pylist(), found, strict=True):
         expected = number_values(secret, pa.table({"c1": [*names[age]]}))
@@ -256,7 +258,7 @@ def test_classes_with_many_values_are_cut_the_same_in_any_parts() -> None:
     every = np.sort(number_values(secret, case.rows.table))
     for n_parts in (1, 2, 7):
         fold = partial(replace(case, n_parts=n_parts).fold, released=True)
-        for found in search.find(fold):
+        for found in search_release([search], fold)[0]:
             assert found.tolist() == every[: MOST_CANDIDATES + 1].tolist()
 
 

@@ -49,6 +49,9 @@ def test_tuples_are_numbered_in_order(rows: list[tuple[int, int, int]]) -> None:
     assert number_tuples(columns, len(rows)).tolist() == [place[row] for row in rows]
     codes = [column.astype(np.int32) for column in columns]
     assert number_tuples(codes, len(rows)).tolist() == [place[row] for row in rows]
+    # Together more than int64 holds.
+    far = [np.where(column > 0, column << 25, column) for column in columns]
+    assert number_tuples(far, len(rows)).tolist() == [place[row] for row in rows]
 
 
 def test_rows_without_columns_are_equal() -> None:

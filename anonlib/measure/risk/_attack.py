@@ -157,3 +157,24 @@ class Victims(NamedTuple):
         )
         n_others = self.table.num_rows - self.n_members
         return Attempts(self.n_members, inside, n_others, outside)
+
+
+def list_attempts(
+    columns: "Sequence[Column]",
+    persons: "Sequence[Victims]",
+    success: "Sequence[Bools | Floats]",
+    notes: "Sequence[str] | None" = None,
+) -> tuple[Figure, ...]:
+    """The figures of attacks on several columns.
+
+    Args:
+        columns: The columns.
+        persons: The persons of each.
+        success: [n]. For each column, the chance that each attack succeeds.
+        notes: What is said of each; None for nothing.
+    """
+    figures: list[Figure] = []
+    said = notes or [""] * len(columns)
+    for column, each, chance, note in zip(columns, persons, success, said, strict=True):
+        figures += each.attempts(chance).figures(column.name, note)
+    return tuple(figures)

@@ -1,9 +1,8 @@
 """The values that a release leaves possible for persons: those of the rows nearest to them."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -20,13 +19,10 @@ from anonlib.measure.risk._reach import (
     match_rows,
     sort_tuples,
 )
-from anonlib.measure.risk._tables import join_tables
-from anonlib.measure.states import Count, Merge, States
+from anonlib.measure.risk._tables import TableSearch
 from anonlib.table.encoding import Encoding
 from anonlib.table.schema import Column
 
-#: A pass over a release: `Case.fold` of it.
-Fold: TypeAlias = Callable[[Sequence[str], Count, Merge], States]
 #: The forms of which a released value stands for a region.
 REGIONS = ("interval", "set", "node")
 #: The most values that are told apart for one person.
@@ -34,16 +30,19 @@ MOST_CANDIDATES = 100
 #: The number of a missing value. Others are hashes of HASH_BYTES bytes, which float64 holds.
 NO_VALUE = -1
 HASH_BYTES = 6
-#: The name of the only state: [person, squared distance, value] of each candidate, sorted.
-_STATE = "candidates"
 
 
 @dataclass(frozen=True, eq=False)
-class Candidates:
+class Candidates(TableSearch[list[Ints]]):
     """A search for the values of a column that are possible for persons.
+
+    It finds for each person int64[v], the numbers of the different values of the near rows,
+    ascending: all, or the MOST_CANDIDATES + 1 least. Its state is [person, squared distance, value]
+    of each candidate, sorted.
 
     Distances are those of the measure `linkage`. If all columns are released as regions, only rows
     whose regions hold the person's values are near, at the distance 0. Otherwise the nearest are.
+    Cost: for each column O(persons classes), where classes are counted anew in each task.
 
     Attributes:
         persons: p original rows.
@@ -57,33 +56,37 @@ class Candidates:
     secret: Column
     encodings: Mapping[str, Encoding]
 
-    def find(self, fold: Fold) -> list[Ints]:
-        """For each person int64[v], the numbers of the different values of the near rows,
-        ascending: all, or the MOST_CANDIDATES + 1 least.
+    @property
+    def ids(self) -> Sequence[str]:
+        return [*(column.id for column in self.known), self.secret.id]
 
-        Cost: one pass; O(persons classes) for each column, where classes are counted anew in each
-        task.
-        """
-        ids = [*(column.id for column in self.known), self.secret.id]
-        found = fold(ids, self._count, _merge)[_STATE].reshape(-1, 3)
+    def start(self) -> Floats:
+        return np.zeros(0)
+
+    def read(self, state: Floats) -> list[Ints]:
+        found = state.reshape(-1, 3)
         if all(column.recoder.releases in REGIONS for column in self.known):
             found = found[found[:, 1] == 0]
         starts = np.searchsorted(found[:, 0], np.arange(1, self.persons.num_rows))
-        return np.split(found[:, 2].astype(np.int64), starts)
+        return np.split(found[:, 2].astype(np.int64), starts)[: self.persons.num_rows]
 
-    def _count(self, tables: Iterable[pa.Table]) -> States:
-        state = np.zeros(0)
-        for table in join_tables(tables):
-            state = _merge("", state, self._of_table(table))
-        return {_STATE: state}
+    def merge(self, left: Floats, right: Floats) -> Floats:
+        """Of each person the values of the nearest rows, each once."""
+        found = np.concatenate([left, right]).reshape(-1, 3)
+        found = found[np.lexsort(found.T[::-1])]
+        other = (found[1:] != found[:-1]).any(axis=1)
+        found = found[np.append(np.ones(min(len(found), 1), np.bool_), other)]
+        person, distance = found[:, 0], found[:, 1]
+        near = distance == distance[np.searchsorted(person, person)]
+        state: Floats = found[near & _are_first(person)].ravel()
+        return state
 
-    def _of_table(self, table: pa.Table) -> Floats:
-        """float64[c * 3]. The candidates in one table; one may come several times."""
+    def look(self, table: pa.Table, state: Floats) -> Floats:
         from scipy.sparse import csr_matrix
 
         columns = match_rows(self.known, self.persons, table, self.encodings)
         first, tuple_of = find_tuples(columns, table.num_rows)
-        distinct, value = np.unique(number_values(self.secret, table), return_inverse=True)
+        distinct, value = list_numbers(self.secret, table)
         pair = np.unique(tuple_of * len(distinct) + value)
         pair = pair[_are_first(pair // len(distinct))]
         place = pair // len(distinct), pair % len(distinct)
@@ -102,27 +105,21 @@ class Candidates:
 def number_values(column: Column, table: pa.Table) -> Ints:
     """int64[n]. A number of the value of each row, in every table the same; NO_VALUE for missing
     ones. Cost: a step in Python for each distinct value."""
+    numbers, place = list_numbers(column, table)
+    return numbers[place]
+
+
+def list_numbers(column: Column, table: pa.Table) -> tuple[Ints, Ints]:
+    """The different numbers of the values, ascending, and int64[n]: the place of each row's."""
     with about(column.name):
         values = texts(as_one_array(table.column(column.id))).dictionary_encode("encode")
     numbers = [NO_VALUE if text is None else _hash(text) for text in values.dictionary.to_pylist()]
-    found: Ints = np.array(numbers, np.int64)[values.indices.to_numpy(zero_copy_only=False)]
-    return found
+    distinct, place = np.unique(np.array(numbers, np.int64), return_inverse=True)
+    return distinct, place[values.indices.to_numpy(zero_copy_only=False)]
 
 
 def _hash(text: str) -> int:
     return int.from_bytes(blake2b(text.encode(), digest_size=HASH_BYTES).digest(), "big")
-
-
-def _merge(_: str, left: Floats, right: Floats) -> Floats:
-    """Merges two states: of each person the values of the nearest rows, each once."""
-    found = np.concatenate([left, right]).reshape(-1, 3)
-    found = found[np.lexsort(found.T[::-1])]
-    other = (found[1:] != found[:-1]).any(axis=1)
-    found = found[np.append(np.ones(min(len(found), 1), np.bool_), other)]
-    person, distance = found[:, 0], found[:, 1]
-    near = distance == distance[np.searchsorted(person, person)]
-    state: Floats = found[near & _are_first(person)].ravel()
-    return state
 
 
 def _are_first(group: Floats | Ints) -> Bools:

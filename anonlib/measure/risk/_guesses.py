@@ -31,6 +31,11 @@ class GuessRule(ABC):
     def width(self) -> int:
         """The numbers that `payload` gives of each row."""
 
+    @property
+    def note(self) -> str:
+        """What is said with the figures."""
+        return ""
+
     @abstractmethod
     def payload(self, table: pa.Table) -> Sparse:
         """csr_matrix[n, width]. What the guess needs of n released rows. It is added up."""
@@ -108,6 +113,11 @@ class ValueGuess(GuessRule):
     def width(self) -> int:
         return len(self.values)
 
+    @property
+    def note(self) -> str:
+        full = self.width == MOST_VALUES
+        return f"of the {MOST_VALUES} most frequent values" if full else ""
+
     def payload(self, table: pa.Table) -> Sparse:
         from scipy.sparse import csr_matrix
 
@@ -117,6 +127,8 @@ class ValueGuess(GuessRule):
         return csr_matrix((ones, (rows, place[rows])), (table.num_rows, self.width))
 
     def are_right(self, total: Floats, persons: pa.Table) -> Bools:
+        if not len(total):
+            return np.zeros(0, np.bool_)
         some = total.max(axis=1, initial=0) > 0
         right: Bools = some & (total.argmax(axis=1) == self._places(persons))
         return right

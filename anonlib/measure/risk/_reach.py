@@ -1,9 +1,9 @@
-"""The released rows that are nearest to persons, found in one pass over a release of any size."""
+"""The released rows that are nearest to persons, in a release of any size."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial, reduce
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from functools import reduce
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -12,22 +12,16 @@ from anonlib.arrays import Codes, Floats, Ints, Sparse
 from anonlib.measure.features import as_one_array, encode_distinct
 from anonlib.measure.nearest import CHUNK, MatchedColumn
 from anonlib.measure.risk._compared import match_column, match_plain
-from anonlib.measure.risk._tables import join_tables
-from anonlib.measure.states import States
+from anonlib.measure.risk._tables import TableSearch
 from anonlib.table.encoding import Encoding
-from anonlib.table.row_numbers import number_tuples
+from anonlib.table.row_numbers import find_examples, number_tuples
 from anonlib.table.schema import Column, Role
-
-if TYPE_CHECKING:
-    from anonlib.measure.attack_tables import AttackTables
 
 #: Squared distances are rounded to multiples of this: equal ones stay equal, however they are
 #: summed.
 STEP = 2.0**-30
 #: The fewest persons to look at together, however many tuples there are.
 LEAST_CHUNK = 16
-#: The name of the only state.
-NEAREST = "nearest"
 #: What released rows add up to: csr_matrix[n, v] for the n rows of a table, small whole numbers.
 Payload: TypeAlias = Callable[[pa.Table], Sparse]
 #: What released rows say of single persons: from the persons and the rows of a table to a number
@@ -50,11 +44,12 @@ class NearRows(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Search:
+class Search(TableSearch[NearRows]):
     """A search for the released rows that are nearest to persons.
 
     Distances are those of the measure `linkage`. Other columns than quasi-identifiers count 1 if
     values differ; numbers by their difference in standard deviations of the persons' values.
+    Cost: for each column O(persons classes), where classes are counted anew in each task.
 
     Attributes:
         persons: p original rows.
@@ -74,27 +69,33 @@ class Search:
     n_payload: int = 1
     pair_payload: PairPayload | None = None
 
-    def find(self, tables: "AttackTables") -> NearRows:
-        """Cost: one pass over the release; for each column O(persons classes), where classes are
-        counted anew in each task."""
-        p, g = self.persons.num_rows, len(self.groups)
-        ids = dict.fromkeys([*(c.id for group in self.groups for c in group), *self.payload_ids])
-        merge = partial(_merge, n_groups=g, width=2 * g + self.n_payload)
-        states = tables.fold_released([*ids], self._count, merge)
-        state = states[NEAREST].reshape(p, -1)
-        return NearRows(state[:, :g], state[:, g : 2 * g], state[:, 2 * g :])
+    @property
+    def ids(self) -> Sequence[str]:
+        return [*(c.id for group in self.groups for c in group), *self.payload_ids]
 
-    def _count(self, tables: Iterable[pa.Table]) -> States:
-        p, g = self.persons.num_rows, len(self.groups)
-        state = _empty(p, g, self.n_payload)
-        for table in join_tables(tables):
-            found = self._of_table(table, state[:, :g])
-            state = _merge("", state.ravel(), found.ravel(), g, state.shape[1]).reshape(p, -1)
-        return {NEAREST: state.ravel()}
+    def start(self) -> Floats:
+        return self._empty().ravel()
 
-    def _of_table(self, table: pa.Table, bound: Floats) -> Floats:
-        """float64[p, 2 g + v]. The state of one table. bound: float64[p, g]. The squared distances
-        that were found before."""
+    def read(self, state: Floats) -> NearRows:
+        g = len(self.groups)
+        rows = state.reshape(-1, self._width)
+        return NearRows(rows[:, :g], rows[:, g : 2 * g], rows[:, 2 * g :])
+
+    def merge(self, left: Floats, right: Floats) -> Floats:
+        """The nearer rows count, of equally near ones all."""
+        g = len(self.groups)
+        a, b = left.reshape(-1, self._width), right.reshape(-1, self._width)
+        least = np.minimum(a[:, :g], b[:, :g])
+        found = np.zeros_like(a)
+        found[:, :g] = least
+        for each in (a, b):
+            reaches = each[:, :g] == least
+            found[:, g : 2 * g] += np.where(reaches, each[:, g : 2 * g], 0)
+            found[:, 2 * g :] += np.where(reaches.all(axis=1)[:, None], each[:, 2 * g :], 0)
+        return found.ravel()
+
+    def look(self, table: pa.Table, state: Floats) -> Floats:
+        bound = self.read(state).distance
         columns = [match_rows(g, self.persons, table, self.encodings) for g in self.groups]
         pairs = self.pair_payload(self.persons, table) if self.pair_payload else None
         every = [*(each for group in columns for each in group), *([pairs] if pairs else [])]
@@ -102,20 +103,29 @@ class Search:
         trees = [sort_tuples(group, first) for group in columns]
         rows = np.bincount(tuple_of).astype(np.float64)
         totals = self._totals(table, tuple_of)
-        p, g = self.persons.num_rows, len(self.groups)
-        state = _empty(p, g, self.n_payload)
+        found, p, g = self._empty(), self.persons.num_rows, len(self.groups)
         size = max(LEAST_CHUNK, CHUNK // len(first))
         for start in range(0, p, size):
             chunk = slice(start, min(p, start + size))
             near = [find_near(tree, chunk, bound[chunk, i]) for i, tree in enumerate(trees)]
             for i, (distance, nearest) in enumerate(near):
-                state[chunk, i], state[chunk, g + i] = distance, nearest @ rows
+                found[chunk, i], found[chunk, g + i] = distance, nearest @ rows
             both = reduce(lambda one, other: one.multiply(other), [nearest for _, nearest in near])
             if pairs is None:
-                state[chunk, 2 * g :] = (both @ totals).toarray()
+                found[chunk, 2 * g :] = (both @ totals).toarray()
             else:
                 its = np.rint(pairs.distances.squared(chunk) / STEP)[:, pairs.place[first]]
-                state[chunk, 2 * g] = both.multiply(its).tocsr() @ rows * STEP
+                found[chunk, 2 * g] = both.multiply(its).tocsr() @ rows * STEP
+        return found.ravel()
+
+    @property
+    def _width(self) -> int:
+        return 2 * len(self.groups) + self.n_payload
+
+    def _empty(self) -> Floats:
+        """float64[p, 2 g + v]. The state of no rows."""
+        state = np.zeros((self.persons.num_rows, self._width))
+        state[:, : len(self.groups)] = np.inf
         return state
 
     def _totals(self, table: pa.Table, tuple_of: Ints) -> Sparse:
@@ -217,26 +227,4 @@ def find_tuples(columns: Sequence[MatchedColumn], n: int) -> tuple[Ints, Ints]:
     """The distinct tuples of n rows: int64[t], a row of each; and int64[n], the tuple of each row.
     Rows with equal places in all columns are one."""
     number = number_tuples([column.place for column in columns], n)
-    return np.unique(number, return_index=True, return_inverse=True)[1:]
-
-
-def _empty(p: int, g: int, v: int) -> Floats:
-    """The state of no rows."""
-    state = np.zeros((p, 2 * g + v))
-    state[:, :g] = np.inf
-    return state
-
-
-def _merge(_: str, left: Floats, right: Floats, n_groups: int, width: int) -> Floats:
-    """Merges two states: the nearer rows count, of equally near ones all."""
-    a, b = left.reshape(-1, width), right.reshape(-1, width)
-    least = np.minimum(a[:, :n_groups], b[:, :n_groups])
-    found = np.zeros_like(a)
-    found[:, :n_groups] = least
-    for each in (a, b):
-        reaches = each[:, :n_groups] == least
-        found[:, n_groups : 2 * n_groups] += np.where(reaches, each[:, n_groups : 2 * n_groups], 0)
-        found[:, 2 * n_groups :] += np.where(
-            reaches.all(axis=1)[:, None], each[:, 2 * n_groups :], 0
-        )
-    return found.ravel()
+    return find_examples(number), number

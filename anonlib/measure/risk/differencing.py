@@ -1,19 +1,21 @@
 """An attack: learns from two releases together what neither tells alone."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 from pydantic import Field
 
 from anonlib.arrays import Ints
 from anonlib.measure import Figure, Subjects
-from anonlib.measure.attempts import Attempts
-from anonlib.measure.risk._attack import SecretAttack, Victims
-from anonlib.measure.risk._candidates import MOST_CANDIDATES, Candidates, Fold, number_values
+from anonlib.measure.risk._attack import SecretAttack, Victims, list_attempts
+from anonlib.measure.risk._candidates import MOST_CANDIDATES, Candidates, number_values
 from anonlib.measure.risk._guesses import keep_present
+from anonlib.measure.risk._tables import Fold, search_release
+from anonlib.table.encoding import Encoding
 from anonlib.table.schema import Column, Role
 
 if TYPE_CHECKING:
@@ -44,8 +46,8 @@ class Differencing(SecretAttack):
     MOST_CANDIDATES candidates counts as a failure, and so does a suppressed person as a rule. Other
     columns that both releases have, such as insensitive ones, are not compared, and neither are
     several sensitive columns together. So the attack finds less than an attacker could.
-    Cost: for each column one pass over this release, one over that without the persons held out,
-    and one over the other release; each compares bounded numbers of persons with its classes.
+    Cost: one pass over this release, one over that without the persons held out, and one over the
+    other release; each compares bounded numbers of persons with its classes, for each column.
     """
 
     type: ClassVar[str] = "differencing"
@@ -76,49 +78,69 @@ class Differencing(SecretAttack):
         tables = self.tables(case)
         if not tables.n_released or not other.n:
             return "one of both releases has no rows"
-        releases = _Releases(case, tables, known, other, common)
-        return [figure for secret in secrets for figure in self._attack(releases, secret)]
-
-    def _attack(self, releases: "_Releases", secret: Column) -> tuple[Figure, ...]:
-        case, tables, other = releases.case, releases.tables, releases.other
-        keep = partial(keep_present, secret)
-        persons = self.draw(case, tables, releases.known, keep, n_more=other.n)
-        if not persons.table.num_rows:
-            return Attempts(0, 0, 0, 0).figures(secret.name)
-        ours = releases.find(secret, persons)
-        encodings = {
-            column.id: replace(case.encodings[column.id], missing=True)  # there may be some
-            for column in releases.common
-        }
-        theirs = Candidates(persons.table, releases.common, secret, encodings).find(other.fold)
-        own = number_values(secret, persons.table).tolist()
-        right = [are_told(*each) for each in zip(ours, theirs, own, strict=True)]
-        return persons.attempts(np.array(right)).figures(secret.name)
+        releases = _Releases(case, tables, other, known, common, secrets)
+        persons = [
+            self.draw(case, tables, known, partial(keep_present, secret), n_more=other.n)
+            for secret in secrets
+        ]
+        ours, theirs = releases.find_ours(persons), releases.find_theirs(persons)
+        right = []
+        for secret, each, here, there in zip(secrets, persons, ours, theirs, strict=True):
+            own = number_values(secret, each.table).tolist()
+            told = [are_told(*all_three) for all_three in zip(here, there, own, strict=True)]
+            right.append(np.array(told, np.bool_))
+        return [*list_attempts(secrets, persons, right)]
 
 
 class _Releases(NamedTuple):
-    """Both releases, and the quasi-identifiers that an attacker compares in each."""
+    """Both releases, and what an attacker compares in each.
+
+    Attributes:
+        case: This release.
+        tables: This release without the persons held out.
+        other: The other release.
+        known: The quasi-identifiers of this release.
+        common: Those that the other release has in the same form.
+        secrets: The columns to learn.
+    """
 
     case: "Case"
     tables: "AttackTables"
-    known: tuple[Column, ...]
     other: "OtherRelease"
+    known: tuple[Column, ...]
     common: tuple[Column, ...]
+    secrets: tuple[Column, ...]
 
-    def find(self, secret: Column, persons: Victims) -> list[Ints]:
-        """The candidates of the persons in this release, and of those held out in one without
-        them."""
-        both = persons.table.slice(0, persons.n_members), persons.table.slice(persons.n_members)
-        folds: tuple[Fold, Fold] = (
-            partial(self.case.fold, released=True),
-            self.tables.fold_released,
-        )
-        return [
-            each
-            for table, fold in zip(both, folds, strict=True)
-            if table.num_rows
-            for each in Candidates(table, self.known, secret, self.case.encodings).find(fold)
+    def find_ours(self, persons: Sequence[Victims]) -> list[list[Ints]]:
+        """The candidates by this release, for those held out by the one without them. persons: Of
+        each secret column."""
+        members = [each.table.slice(0, each.n_members) for each in persons]
+        others = [each.table.slice(each.n_members) for each in persons]
+        whole = partial(self.case.fold, released=True)
+        inside = self._find(members, self.known, self.case.encodings, whole)
+        outside = self._find(others, self.known, self.case.encodings, self.tables.fold_released)
+        return [[*one, *more] for one, more in zip(inside, outside, strict=True)]
+
+    def find_theirs(self, persons: Sequence[Victims]) -> list[list[Ints]]:
+        """The candidates by the other release."""
+        encodings = {
+            column.id: replace(self.case.encodings[column.id], missing=True)  # there may be some
+            for column in self.common
+        }
+        return self._find([each.table for each in persons], self.common, encodings, self.other.fold)
+
+    def _find(
+        self,
+        persons: Sequence[pa.Table],
+        known: tuple[Column, ...],
+        encodings: Mapping[str, Encoding],
+        fold: Fold,
+    ) -> list[list[Ints]]:
+        searches = [
+            Candidates(table, known, secret, encodings)
+            for table, secret in zip(persons, self.secrets, strict=True)
         ]
+        return search_release(searches, fold)
 
 
 def are_told(ours: Ints, theirs: Ints, own: int) -> bool:

@@ -9,13 +9,13 @@ import numpy as np
 import pyarrow as pa
 
 from anonlib.arrays import Floats, Ints, Sparse
-from anonlib.measure import Figure, Findings, Subjects
-from anonlib.measure.attempts import Attempts
+from anonlib.measure import Findings, Subjects
 from anonlib.measure.features import list_predictors
 from anonlib.measure.nearest import Distances, MatchedColumn
-from anonlib.measure.risk._attack import AttackMeasure
+from anonlib.measure.risk._attack import AttackMeasure, Victims, list_attempts
 from anonlib.measure.risk._reach import Search
 from anonlib.measure.risk._regions import LineRegions, Sets, read_regions
+from anonlib.measure.risk._tables import search_release
 from anonlib.table.schema import Column
 
 if TYPE_CHECKING:
@@ -42,8 +42,8 @@ class Downcoding(AttackMeasure):
     What it tells that a kernel found nothing narrower is a matter of `minimality`.
 
     Distances are those of the measure `linkage`. Persons without a value are left out.
-    Cost: for each column one pass over the release, which compares bounded numbers of persons with
-    its classes.
+    Cost: one pass over the release, which compares bounded numbers of persons with its classes, for
+    each column.
     """
 
     type: ClassVar[str] = "downcoding"
@@ -61,33 +61,30 @@ class Downcoding(AttackMeasure):
         tables = self.tables(case)
         if not tables.n_released:
             return self.nothing("nothing was released", [column.name for column in wide])
-        figures: list[Figure] = []
-        for column in wide:
-            others = tuple(each for each in known if each != column)
-            figures += self._attack(case, tables, others, column)
-        return Findings(tuple(figures))
+        persons = [self._draw(case, tables, known, column) for column in wide]
+        searches = [
+            Search(
+                persons=each.table,
+                groups=(tuple(other for other in known if other != column),),
+                encodings=case.encodings,
+                payload_ids=(column.id,),
+                pair_payload=partial(match_guesses, column),
+            )
+            for column, each in zip(wide, persons, strict=True)
+        ]
+        every = search_release(searches, tables.fold_released)
+        right = [found.total[:, 0] / found.n_rows[:, 0] for found in every]
+        return Findings(list_attempts(wide, persons, right))
 
-    def _attack(
+    def _draw(
         self, case: "Case", tables: "AttackTables", known: Sequence[Column], column: Column
-    ) -> tuple[Figure, ...]:
-        persons = self.draw(
+    ) -> Victims:
+        return self.draw(
             case,
             tables,
-            columns=(*known, column),
+            columns=known,
             keep=lambda each: each.filter(each.column(column.id).is_valid()),
         )
-        if not persons.table.num_rows:
-            return Attempts(0, 0, 0, 0).figures(column.name)
-        search = Search(
-            persons=persons.table,
-            groups=(tuple(known),),
-            encodings=case.encodings,
-            payload_ids=(column.id,),
-            pair_payload=partial(match_guesses, column),
-        )
-        found = search.find(tables)
-        right = found.total[:, 0] / found.n_rows[:, 0]
-        return persons.attempts(right).figures(column.name)
 
 
 @dataclass(frozen=True, eq=False)

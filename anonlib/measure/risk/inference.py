@@ -6,14 +6,15 @@ from typing import TYPE_CHECKING, ClassVar
 from pydantic import Field
 
 from anonlib.measure import Figure, Subjects
-from anonlib.measure.attempts import Attempts
-from anonlib.measure.risk._attack import SecretAttack
-from anonlib.measure.risk._guesses import MOST_VALUES, ValueGuess, keep_present, make_guess
+from anonlib.measure.risk._attack import SecretAttack, list_attempts
+from anonlib.measure.risk._guesses import GuessRule, keep_present, make_guess
 from anonlib.measure.risk._reach import Search
+from anonlib.measure.risk._tables import search_release
 from anonlib.table.schema import Column, Role
 
 if TYPE_CHECKING:
-    from anonlib.measure.attack_tables import AttackTables
+    import pyarrow as pa
+
     from anonlib.measure.case import Case
 
 
@@ -36,8 +37,8 @@ class Inference(SecretAttack):
     So `risk` is what a guess gains from the person's own row.
 
     Distances are those of the measure `linkage`.
-    Cost: for each column one pass over the release, which compares bounded numbers of persons with
-    its classes.
+    Cost: one pass over the release, which compares bounded numbers of persons with its classes, for
+    each column.
     """
 
     type: ClassVar[str] = "inference"
@@ -58,25 +59,31 @@ class Inference(SecretAttack):
         tables = self.tables(case)
         if not tables.n_released:
             return "nothing was released to guess from"
-        return [figure for each in secrets for figure in self._attack(case, tables, known, each)]
+        persons = [
+            self.draw(case, tables, known, partial(keep_present, column)) for column in secrets
+        ]
+        guesses = [
+            self._make_guess(case, column, each.table)
+            for column, each in zip(secrets, persons, strict=True)
+        ]
+        searches = [
+            Search(
+                persons=each.table,
+                groups=(known,),
+                encodings=case.encodings,
+                payload=guess.payload,
+                payload_ids=(column.id,),
+                n_payload=guess.width,
+            )
+            for column, each, guess in zip(secrets, persons, guesses, strict=True)
+        ]
+        every = search_release(searches, tables.fold_released)
+        right = [
+            guess.are_right(found.total, each.table)
+            for each, guess, found in zip(persons, guesses, every, strict=True)
+        ]
+        return [*list_attempts(secrets, persons, right, [guess.note for guess in guesses])]
 
-    def _attack(
-        self, case: "Case", tables: "AttackTables", known: tuple[Column, ...], secret: Column
-    ) -> tuple[Figure, ...]:
-        persons = self.draw(case, tables, known, partial(keep_present, secret))
-        if not persons.table.num_rows:
-            return Attempts(0, 0, 0, 0).figures(secret.name)
-        scale = case.target_scale if secret.role is Role.TARGET else secret.scale
-        guess = make_guess(secret, scale, persons.table, self.tolerance)
-        search = Search(
-            persons=persons.table,
-            groups=(known,),
-            encodings=case.encodings,
-            payload=guess.payload,
-            payload_ids=(secret.id,),
-            n_payload=guess.width,
-        )
-        right = guess.are_right(search.find(tables).total, persons.table)
-        full = isinstance(guess, ValueGuess) and guess.width == MOST_VALUES
-        note = f"of the {MOST_VALUES} most frequent values" if full else ""
-        return persons.attempts(right).figures(secret.name, note)
+    def _make_guess(self, case: "Case", column: Column, persons: "pa.Table") -> GuessRule:
+        scale = case.target_scale if column.role is Role.TARGET else column.scale
+        return make_guess(column, scale, persons, self.tolerance)

@@ -10,6 +10,7 @@ from anonlib.measure import DeclaredColumn, Findings, Subjects
 from anonlib.measure.features import list_predictors
 from anonlib.measure.risk._attack import AttackMeasure
 from anonlib.measure.risk._reach import Search
+from anonlib.measure.risk._tables import search_release
 from anonlib.table.schema import Role
 
 if TYPE_CHECKING:
@@ -74,6 +75,7 @@ class Linkability(AttackMeasure):
         persons = self.draw(case, tables, columns)
         if not tables.n_released or not persons.table.num_rows:
             return self.nothing("nothing was released to link by")
-        found = Search(persons.table, halves, case.encodings).find(tables)
+        search = Search(persons.table, halves, case.encodings)
+        [found] = search_release([search], tables.fold_released)
         linked = found.total[:, 0] / np.prod(found.n_rows, axis=1)
         return Findings(persons.attempts(linked).figures())

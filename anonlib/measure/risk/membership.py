@@ -10,6 +10,7 @@ from anonlib.measure.attempts import Attempts
 from anonlib.measure.features import list_predictors
 from anonlib.measure.risk._attack import AttackMeasure
 from anonlib.measure.risk._reach import Search
+from anonlib.measure.risk._tables import search_release
 
 if TYPE_CHECKING:
     from anonlib.measure.case import Case
@@ -43,8 +44,9 @@ class Membership(AttackMeasure):
         persons = self.draw(case, tables, columns)
         if not tables.n_released or not columns or not persons.table.num_rows:
             return self.nothing("nothing was released to compare with")
-        distance = Search(persons.table, (columns,), case.encodings).find(tables).distance[:, 0]
-        inside, outside = np.split(distance, [persons.n_members])
+        search = Search(persons.table, (columns,), case.encodings)
+        [found] = search_release([search], tables.fold_released)
+        inside, outside = np.split(found.distance[:, 0], [persons.n_members])
         if not len(inside) or len(outside) < 2:
             return Findings(Attempts(len(inside), 0, 0, 0).figures())
         # Each person is told from one who is held out, these in turns.

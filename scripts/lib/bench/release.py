@@ -4,6 +4,9 @@ the same session in the same run.
     scripts/bench release [--rows 1000000 2000000 5000000] [--kernels mdav mondrian] [--roles light]
         [--partitioners kmeans mondrian target_tree target_clusters controller]
         [--measures moments marginals associations queries '{type: learning, split: after}']
+
+`--roles nodes` releases nodes of nominal columns with 2-diversity, as `downcoding` and `minimality`
+attack them. `differencing` compares with a release of the same rows with another seed.
 """
 
 import argparse
@@ -109,7 +112,23 @@ def config(
         **({"evaluate": {"measures": given.measures}} if given.measures else {}),
         "kernel": kernel,
         "release": {"path": str(target), "record": str(target.parent / "records")},
-        **({} if given.roles == "light" else quickstart_roles()),
+        **ROLES[given.roles](),
+    }
+
+
+def node_roles() -> dict[str, Any]:
+    """Nominal columns, released as their values or the root."""
+    nominal = {"role": "quasi_identifier", "scale": "nominal"}
+    kept = ["age", "zip", "sex", "marital_status", "education", "hours"]
+    dropped = ["birth_date", "capital_gain", "label", "owner"]
+    return {
+        "attributes": {
+            **dict.fromkeys(kept, nominal),
+            **{name: {"role": "drop"} for name in dropped},
+            "diagnosis": {"role": "sensitive"},
+        },
+        "privacy": {"models": [{"type": "k_anonymity", "k": 10}, {"type": "l_diversity", "l": 2}]},
+        "recode": {"nominal": "lca"},
     }
 
 
@@ -119,6 +138,24 @@ def quickstart_roles() -> dict[str, Any]:
     attributes = {**raw["attributes"], "owner": {"role": "drop"}}
     kept = ("one_row_per_person", "privacy", "recode")
     return {"attributes": attributes, **{section: raw[section] for section in kept}}
+
+
+#: What the config of each choice of roles has in other places than the light one.
+ROLES = {"light": dict[str, Any], "quickstart": quickstart_roles, "nodes": node_roles}
+
+
+def release_other(
+    source: Path, folder: Path, kernel: str, partitioner: str, given: argparse.Namespace
+) -> None:
+    """Releases the table that `differencing` compares with, and names it in that measure."""
+    pair = {"format": "delta", "path": str(folder / "other")}
+    asked = {"type": "differencing", "source": pair}
+    is_asked = [measure == "differencing" for measure in given.measures]
+    given.measures = [asked if m == "differencing" else m for m in given.measures]
+    if any(is_asked):
+        plain = argparse.Namespace(**{**vars(given), "measures": []})
+        raw = config(source, folder / "other", kernel, partitioner, plain)
+        anonlib.release(anonlib.parse({**raw, "seed": 1}))
 
 
 def copy(spark: Any, source: Path, target: Path) -> float:
@@ -136,8 +173,9 @@ def one(
     source, target = folder / f"source-{rows}", folder / "table"
     if not source.exists():
         owner = F.pmod(F.year("birth_date"), F.lit(7)).alias("owner")
-        columns = KEPT if given.roles == "light" else [*KEPT, *MORE]
+        columns = KEPT if given.roles != "quickstart" else [*KEPT, *MORE]
         generate(spark, rows, 1).select(*columns, owner).write.parquet(str(source))
+        release_other(source, folder, kernel, partitioner, given)
         if not (folder / "copy").exists():
             copy(spark, source, folder / "copy")  # warms up what the first copy would pay for
     before = copy(spark, source, folder / "copy")
@@ -169,7 +207,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, nargs="+", default=[1_000_000, 2_000_000, 5_000_000])
     parser.add_argument("--kernels", nargs="+", default=["mondrian", "mdav"])
     parser.add_argument("--partitioners", nargs="+", default=["kmeans"])
-    parser.add_argument("--roles", choices=["light", "quickstart"], default="light")
+    parser.add_argument("--roles", choices=[*ROLES], default="light")
     parser.add_argument("--max-rows", type=int, default=10_000)
     parser.add_argument("--measures", type=yaml.safe_load, nargs="*", default=[])
     parser.add_argument("--driver-memory", default="2g")
