@@ -25,6 +25,25 @@ CHUNK = 8
 INDICATOR = np.float32(np.sqrt(0.5))
 
 
+#: In place of a leaf's cut.
+NO_CUT = -1
+
+
+class Level(NamedTuple):
+    """A level of a forest, for `Cuts.levels`.
+
+    Attributes:
+        weights: float32[cuts, f + 1, padded to whole chunks]. The cuts of its inner nodes.
+        cut: int64[places]. The cut at each place; NO_CUT at a leaf.
+        child: int64[places]. Where the node's left child is on the next level, an even place; at a
+            leaf, the leaf itself.
+    """
+
+    weights: Singles
+    cut: Ints
+    child: Ints
+
+
 class TreeShape:
     """What every forest of cuts has: inner nodes, and where each sends its rows. A child or root
     c >= 0 is the inner node c; c < 0 is the leaf -1 - c."""
@@ -82,17 +101,13 @@ class Cuts(TreeShape):
             depth[j] = 1 + max(below, default=0)
         return int(max(depth[self.roots[self.roots >= 0]], default=0))
 
-    def levels(self) -> list[tuple[Singles, Ints]]:
+    def levels(self) -> list[Level]:
         """The forest level by level, for a walk by look-ups.
 
         A row starts at the place of its root. From place p of a level, it goes to place child[p] of
-        the next level, or to child[p] + 1 if weights[p] @ (features, -1, 0, ...) >= 0. At an inner
-        node child[p] is even. A leaf above the last level is repeated on every level below it. On
-        the last level child[p] is the id of the leaf.
-
-        Returns:
-            (weights, child) of each level. weights: float32[places, f + 1, padded to whole chunks].
-            child: int64[places].
+        the next level, or to child[p] + 1 if weights[cut[p]] @ (features, -1, 0, ...) >= 0. A leaf
+        above the last level is repeated on every level below it, where no cut is looked at. On the
+        last level child[p] is the id of the leaf.
         """
         result = []
         places = self.roots.astype(np.int64)  # the node or leaf at each place
@@ -100,16 +115,15 @@ class Cuts(TreeShape):
         for _ in range(self.depth):
             inner = places >= 0
             at = places[inner]
-            weights = np.zeros((len(places), cuts.shape[1]), np.float32)
-            weights[inner] = cuts[at]
-            weights[~inner, self.weights.shape[1]] = 1.0  # a score of -1
+            cut = np.full(len(places), NO_CUT)
+            cut[inner] = np.arange(len(at))
             child = np.empty(len(places), np.int64)
             child[inner] = 2 * np.arange(len(at))
             child[~inner] = 2 * len(at) + np.arange(len(places) - len(at))
-            result.append((weights, child))
+            result.append(Level(cuts[at], cut, child))
             pairs = np.column_stack([self.left[at], self.right[at]]).reshape(-1)
             places = np.concatenate([pairs, places[~inner]]).astype(np.int64)
-        return [*result, (np.zeros((0, cuts.shape[1]), np.float32), -1 - places)]
+        return [*result, Level(cuts[:0], np.full(len(places), NO_CUT), -1 - places)]
 
     def to_dict(self) -> dict[str, Any]:
         """The forest as lists, for the private run record."""

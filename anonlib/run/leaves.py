@@ -6,7 +6,7 @@ the features of every row, with the same float32 results.
 
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from pyspark.sql import Column, DataFrame
@@ -31,8 +31,8 @@ from anonlib.table.schema import Scale, Schema
 
 LEAF = "__anonlib_leaf"
 
-#: Levels of a tree in one generated method, about 400 bytes each.
-LEVELS = 14
+#: Levels of a tree in one generated method, about 540 bytes each.
+LEVELS = 10
 
 
 @dataclass(frozen=True)
@@ -230,26 +230,29 @@ def with_leaf(
     rows: DataFrame, schema: Schema, features: tuple[CutFeature, ...], cuts: Cuts, root: Column
 ) -> DataFrame:
     """Adds LEAF to the rows. Walks the tree level by level; each level is three look-ups in arrays,
-    so the code stays small for any number of leaves."""
-    *levels, (_, leaf) = cuts.levels()
+    so the code stays small for any number of leaves. Of a row that is at its leaf, the score is
+    null: nothing is multiplied."""
+    *levels, last = cuts.levels()
     if not levels:
-        return rows.withColumn(LEAF, at(leaf, root))
+        return rows.withColumn(LEAF, at(last.child, root))
     names = rows.columns
     x, place = "__anonlib_x", "__anonlib_place"
     frame = rows.select(*names, make_coordinates(schema, features).alias(x), root.alias(place))
     here = F.col(place)
-    arrays = {f"weights {i}": weights for i, (weights, _) in enumerate(levels)}
-    arrays |= {f"child {i}": child.astype(np.int32) for i, (_, child) in enumerate(levels)}
-    arrays["leaf"] = leaf.astype(np.int32)
+    arrays: dict[str, Any] = {"leaf": last.child.astype(np.int32)}
+    for depth, level in enumerate(levels):
+        arrays[f"weights {depth}"] = level.weights
+        arrays[f"cut {depth}"] = level.cut.astype(np.int32)
+        arrays[f"child {depth}"] = level.child.astype(np.int32)
     shared = make_constants(arrays)
-    for depth, (weights, _) in enumerate(levels):
+    for depth, level in enumerate(levels):
         if depth % LEVELS == 0:
             # Moves no row, but ends a generated method: HotSpot leaves those above 8,000 bytes
             # to its interpreter, which is many times slower.
             frame = compute_once(frame)
-        cut = F.get(shared[f"weights {depth}"], here)
-        frame, score = _score(frame, cut, F.col(x), weights.shape[1])
-        right = (score >= F.lit(0.0).cast("float")).cast("int")
+        weights = F.get(shared[f"weights {depth}"], F.get(shared[f"cut {depth}"], here))
+        frame, score = _score(frame, weights, F.col(x), level.weights.shape[1])
+        right = F.coalesce((score >= F.lit(0.0).cast("float")).cast("int"), F.lit(0))
         frame = frame.withColumn(place, F.get(shared[f"child {depth}"], here).bitwiseOR(right))
     return frame.select(*names, F.get(shared["leaf"], here).alias(LEAF))
 

@@ -11,7 +11,15 @@ from hypothesis import strategies as st
 from anonlib.arrays import Floats, Ints
 from anonlib.partition import Below, CutTree, Sample, flatten_tree, send_rows
 from anonlib.partition.bisection import bisect
-from anonlib.partition.cuts import Cuts, Singles, no_cuts, score_rows, with_one, with_threshold
+from anonlib.partition.cuts import (
+    NO_CUT,
+    Cuts,
+    Singles,
+    no_cuts,
+    score_rows,
+    with_one,
+    with_threshold,
+)
 from anonlib.partition.leaf_plan import (
     BLOCKS_PER_POOL,
     SUBTREE_ROWS,
@@ -99,16 +107,19 @@ def test_levels_walk_to_the_same_leaves(cuts: Cuts, rows: list[tuple[float, ...]
     """By look-ups alone, as the JVM does, one row at a time."""
     features = np.array(rows, np.float32)
     root = np.arange(len(features)) % 2
-    *levels, (_, leaf) = cuts.levels()
+    *levels, last = cuts.levels()
     found = []
     for row, start in zip(with_one(features), root.tolist(), strict=True):
         place = start
-        for weights, child in levels:
-            score = sum(float(w) * float(x) for w, x in zip(weights[place], row, strict=True))
-            place = int(child[place]) | int(score >= 0)
-        found.append(int(leaf[place]))
+        for weights, cut, child in levels:
+            right = False
+            if cut[place] != NO_CUT:
+                its = weights[cut[place]]
+                right = sum(float(w) * float(x) for w, x in zip(its, row, strict=True)) >= 0
+            place = int(child[place]) | int(right)
+        found.append(int(last.child[place]))
     assert found == assigned(cuts, features, root).tolist()
-    assert sum(len(weights) for weights, _ in levels) >= len(cuts.threshold)
+    assert sum(len(level.weights) for level in levels) == len(cuts.threshold)
 
 
 @given(
