@@ -14,8 +14,8 @@ from anonlib.spark.tasks import count_cores
 ROWS = 50_000
 #: Tasks per core.
 TASKS_PER_CORE = 4
-#: Most tasks. The states of each task have about 100 kB for ten columns, and up to about 10 MB for
-#: many wide columns.
+#: Most tasks. The states of each task have about 100 kB for ten columns, and up to about 30 MB for
+#: many wide columns and for attacks.
 MOST_TASKS = 256
 #: Of at most so many tasks, the driver merges the states: to start tasks for it takes longer.
 FEW_TASKS = 16

@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 
 from anonlib.arrays import GRID, MISSING, Ints
 from anonlib.partition import INDICATOR, Among, Below, CutTree, Plane, Sample
-from anonlib.partition.cuts import CHUNK, Cuts, Singles
+from anonlib.partition.cuts import CHUNK, NO_CUT, Cuts, Singles
 from anonlib.partition.repair import BlockCounts, as_values, count_words
 from anonlib.privacy import PrivacyModel, SparseCounts
 from anonlib.run.feasible import count_joint
@@ -31,8 +31,8 @@ from anonlib.table.schema import Scale, Schema
 
 LEAF = "__anonlib_leaf"
 
-#: Levels of a tree in one generated method, about 540 bytes each.
-LEVELS = 10
+#: Levels of a tree in one generated method, about 640 bytes each.
+LEVELS = 8
 
 
 @dataclass(frozen=True)
@@ -230,8 +230,8 @@ def with_leaf(
     rows: DataFrame, schema: Schema, features: tuple[CutFeature, ...], cuts: Cuts, root: Column
 ) -> DataFrame:
     """Adds LEAF to the rows. Walks the tree level by level; each level is three look-ups in arrays,
-    so the code stays small for any number of leaves. Of a row that is at its leaf, the score is
-    null: nothing is multiplied."""
+    so the code stays small for any number of leaves. Where a row is at its leaf already, nothing is
+    multiplied."""
     *levels, last = cuts.levels()
     if not levels:
         return rows.withColumn(LEAF, at(last.child, root))
@@ -250,9 +250,11 @@ def with_leaf(
             # Moves no row, but ends a generated method: HotSpot leaves those above 8,000 bytes
             # to its interpreter, which is many times slower.
             frame = compute_once(frame)
-        weights = F.get(shared[f"weights {depth}"], F.get(shared[f"cut {depth}"], here))
+        cut = F.get(shared[f"cut {depth}"], here)
+        weights = F.get(shared[f"weights {depth}"], cut)
         frame, score = _score(frame, weights, F.col(x), level.weights.shape[1])
-        right = F.coalesce((score >= F.lit(0.0).cast("float")).cast("int"), F.lit(0))
+        turn = (score >= F.lit(0.0).cast("float")).cast("int")
+        right = F.when(cut == F.lit(NO_CUT), F.lit(0)).otherwise(turn)
         frame = frame.withColumn(place, F.get(shared[f"child {depth}"], here).bitwiseOR(right))
     return frame.select(*names, F.get(shared["leaf"], here).alias(LEAF))
 

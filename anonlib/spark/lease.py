@@ -294,7 +294,7 @@ class Lease:
         self._stop.set()
         try:
             if self._beat.is_alive():
-                self._ended.wait()  # `join`, once interrupted, takes a live thread for ended
+                self._ended.wait()  # after an interruption `join` says that a live thread ended
             if not self.still_held():
                 return
             self._clean(ended_well=not self.failed)

@@ -70,6 +70,11 @@ ENCRYPTED_DISKS = "spark.anonlib.disksEncrypted"
 #: An option of JVMs: Arrow checks no bounds for each value that is read or written, which was an
 #: eighth of a JVM's work. Spark's own code fills the buffers and reads them.
 NO_BOUND_CHECKS = "-Darrow.enable_unsafe_memory_access=true"
+#: The garbage collector of a JVM on this machine. It stops the work for a moment, and does less
+#: beside it than the JVM's default: a release takes a tenth less time.
+COLLECTOR = "-XX:+UseParallelGC"
+#: Where else a user may choose a collector: a JVM with two does not start.
+JAVA_VARIABLES = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS", "SPARK_SUBMIT_OPTS")
 #: The settings of a session that anonlib starts.
 STARTED = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
@@ -183,6 +188,20 @@ def _require_settings(spark: SparkSession) -> None:
         )
 
 
+def choose_collector(master: str, options: str, environ: Mapping[str, str]) -> str:
+    """The option of a JVM that chooses its garbage collector; empty for a driver of a cluster, and
+    if the user chooses one.
+
+    Args:
+        master: Spark's master.
+        options: The user's options of the driver's JVM.
+        environ: The environment.
+    """
+    given = [options, *(environ.get(name, "") for name in JAVA_VARIABLES)]
+    is_chosen = any(re.search(r"-XX:\+Use\w+GC\b", each) for each in given)
+    return COLLECTOR if master.startswith("local") and not is_chosen else ""
+
+
 def _start(settings: dict[str, str]) -> SparkSession:
     _refuse_connect(remote="SPARK_REMOTE" in os.environ or "spark.remote" in settings)
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
@@ -198,7 +217,10 @@ def _start(settings: dict[str, str]) -> SparkSession:
         if not by_spark_submit:
             options = conf.get("spark.driver.extraJavaOptions", "")
             log = f"-Dlog4j2.configurationFile={Path(quiet).as_uri()}"
-            conf["spark.driver.extraJavaOptions"] = f"{log} {NO_BOUND_CHECKS} {options}".strip()
+            added = choose_collector(conf["spark.master"], options, os.environ)
+            conf["spark.driver.extraJavaOptions"] = " ".join(
+                each for each in (log, NO_BOUND_CHECKS, added, options) if each
+            )
         try:
             with _silent_jvm(), _files_for_no_other_writer():
                 _launch(conf)

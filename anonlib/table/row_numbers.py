@@ -41,7 +41,8 @@ def number_distinct(values: pa.Array) -> Ints:
 def number_tuples(columns: Sequence[Ints | Codes], n: int) -> Ints:
     """int64[n]: the place of each row among the distinct rows in order, from 0.
 
-    Cost: O(n) for each column, and one sort where there are many more combinations than rows.
+    Cost: O(n) for each column, and one sort where there are many more combinations than rows, or
+    more than MOST_NUMBERS.
 
     Args:
         columns: The numbers of the rows in each column; MISSING counts as one of them.

@@ -29,7 +29,7 @@ def test_one_descent_is_5_percent_below_mdav(table: str, k: int, mdav: float, le
     assert least * 0.99 < refined(table, k) < 0.95 * mdav
 
 
-@pytest.mark.slow
+@pytest.mark.cluster  # up to a minute
 @pytest.mark.parametrize(("table", "k", "mdav", "least"), KNOWN)
 def test_the_search_is_within_1_percent_of_the_least_known(
     table: str, k: int, mdav: float, least: float

@@ -259,6 +259,32 @@ def test_searches_find_the_nearest_rows_of_all_parts(seed: int, n_parts: int, mo
         assert found.total[i, 0] == (near[0] & near[1]).sum()
 
 
+@pytest.mark.parametrize(("most", "n_passes"), [(1, 2), (10**6, 1)])
+def test_searches_share_passes(monkeypatch: pytest.MonkeyPatch, most: int, n_passes: int) -> None:
+    """As many as their states have room, and each finds what it finds alone."""
+    case = make_case(small(np.random.default_rng(3)), RECODED, as_it_is)
+    tables = case.attack_tables(0.4, 10)
+    columns, passes = case.schema.released, []
+
+    def fold(ids: Any, count: Any, merge: Any) -> Any:
+        passes.append(ids)
+        return tables.fold_released(ids, count, merge)
+
+    searches = [
+        Search(tables.members, (columns[:2],), case.encodings),
+        Search(tables.members.slice(0, 0), (columns[:2],), case.encodings),
+        Search(tables.others, (columns[2:], columns[:1]), case.encodings),
+    ]
+    monkeypatch.setattr(_tables, "MOST_NUMBERS", most)
+    together = _tables.search_release(searches, fold)
+    assert len(passes) == n_passes
+    for search, found in zip(searches, together, strict=True):
+        [alone] = _tables.search_release([search], fold)
+        for one, other in zip(found, alone, strict=True):
+            assert one.tolist() == other.tolist()
+    assert len(together[1].distance) == 0
+
+
 TOWNS = "a;A;*\nb;A;*\nc;C;*\nd;C;*\n"
 UNDER = {"A": {"a", "b"}, "C": {"c", "d"}, "*": {*"abcd"}}
 RECODED = CONFIG | {

@@ -60,6 +60,10 @@ class Candidates(TableSearch[list[Ints]]):
     def ids(self) -> Sequence[str]:
         return [*(column.id for column in self.known), self.secret.id]
 
+    @property
+    def most_numbers(self) -> int:
+        return len(self.persons) * 3 * (MOST_CANDIDATES + 1)
+
     def start(self) -> Floats:
         return np.zeros(0)
 

@@ -73,6 +73,10 @@ class Search(TableSearch[NearRows]):
     def ids(self) -> Sequence[str]:
         return [*(c.id for group in self.groups for c in group), *self.payload_ids]
 
+    @property
+    def most_numbers(self) -> int:
+        return len(self.persons) * self._width
+
     def start(self) -> Floats:
         return self._empty().ravel()
 

@@ -47,7 +47,7 @@ class Differencing(SecretAttack):
     columns that both releases have, such as insensitive ones, are not compared, and neither are
     several sensitive columns together. So the attack finds less than an attacker could.
     Cost: one pass over this release, one over that without the persons held out, and one over the
-    other release; each compares bounded numbers of persons with its classes, for each column.
+    other release. For each column, a bounded number of persons is compared with their classes.
     """
 
     type: ClassVar[str] = "differencing"
@@ -112,8 +112,8 @@ class _Releases(NamedTuple):
     secrets: tuple[Column, ...]
 
     def find_ours(self, persons: Sequence[Victims]) -> list[list[Ints]]:
-        """The candidates by this release, for those held out by the one without them. persons: Of
-        each secret column."""
+        """The candidates by this release; of persons held out, by the release without them.
+        persons: Those of each secret column."""
         members = [each.table.slice(0, each.n_members) for each in persons]
         others = [each.table.slice(each.n_members) for each in persons]
         whole = partial(self.case.fold, released=True)
@@ -146,7 +146,7 @@ class _Releases(NamedTuple):
 def are_told(ours: Ints, theirs: Ints, own: int) -> bool:
     """Whether two releases together tell the value of a person, and neither does alone.
 
-    ours, theirs: The candidates by each, as `Candidates.find` has them. own: The value.
+    ours, theirs: The candidates by each, as `Candidates.read` gives them. own: The value.
     """
     if not all(1 < len(each) <= MOST_CANDIDATES for each in (ours, theirs)):
         return False

@@ -42,8 +42,8 @@ class Downcoding(AttackMeasure):
     What it tells that a kernel found nothing narrower is a matter of `minimality`.
 
     Distances are those of the measure `linkage`. Persons without a value are left out.
-    Cost: one pass over the release, which compares bounded numbers of persons with its classes, for
-    each column.
+    Cost: one pass over the release. For each column, a bounded number of persons is compared with
+    its classes.
     """
 
     type: ClassVar[str] = "downcoding"

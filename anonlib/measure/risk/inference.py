@@ -37,8 +37,8 @@ class Inference(SecretAttack):
     So `risk` is what a guess gains from the person's own row.
 
     Distances are those of the measure `linkage`.
-    Cost: one pass over the release, which compares bounded numbers of persons with its classes, for
-    each column.
+    Cost: one pass over the release. For each column, a bounded number of persons is compared with
+    its classes.
     """
 
     type: ClassVar[str] = "inference"
