@@ -4,13 +4,14 @@ raw values out of spills and logs."""
 import os
 import re
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
 
 from pyspark import SparkConf, SparkContext
+from pyspark.find_spark_home import _find_spark_home
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
@@ -73,7 +74,7 @@ NO_BOUND_CHECKS = "-Darrow.enable_unsafe_memory_access=true"
 #: The garbage collector of a JVM on this machine. It stops the work for a moment, and does less
 #: beside it than the JVM's default: a release takes a tenth less time.
 COLLECTOR = "-XX:+UseParallelGC"
-#: Where else a user may choose a collector: a JVM with two does not start.
+#: Variables with options of JVMs.
 JAVA_VARIABLES = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS", "SPARK_SUBMIT_OPTS")
 #: The settings of a session that anonlib starts.
 STARTED = {
@@ -188,18 +189,25 @@ def _require_settings(spark: SparkSession) -> None:
         )
 
 
-def choose_collector(master: str, options: str, environ: Mapping[str, str]) -> str:
+def choose_collector(master: str, options: Iterable[str]) -> str:
     """The option of a JVM that chooses its garbage collector; empty for a driver of a cluster, and
-    if the user chooses one.
+    if the user chooses one: a JVM with two does not start.
 
     Args:
         master: Spark's master.
-        options: The user's options of the driver's JVM.
-        environ: The environment.
+        options: Texts with the user's options of the JVM.
     """
-    given = [options, *(environ.get(name, "") for name in JAVA_VARIABLES)]
-    is_chosen = any(re.search(r"-XX:\+Use\w+GC\b", each) for each in given)
+    is_chosen = any(re.search(r"-XX:\+Use\w+GC\b", each) for each in options)
     return COLLECTOR if master.startswith("local") and not is_chosen else ""
+
+
+def _find_java_options(conf: Mapping[str, str]) -> Iterator[str]:
+    """The places where users choose options of the driver's JVM."""
+    yield from (conf.get(f"spark.driver.{name}JavaOptions", "") for name in ("extra", "default"))
+    yield from (os.environ.get(name, "") for name in JAVA_VARIABLES)
+    folder = os.environ.get("SPARK_CONF_DIR") or Path(_find_spark_home(), "conf")
+    with suppress(OSError, UnicodeDecodeError):
+        yield Path(folder, "spark-defaults.conf").read_text()
 
 
 def _start(settings: dict[str, str]) -> SparkSession:
@@ -217,7 +225,7 @@ def _start(settings: dict[str, str]) -> SparkSession:
         if not by_spark_submit:
             options = conf.get("spark.driver.extraJavaOptions", "")
             log = f"-Dlog4j2.configurationFile={Path(quiet).as_uri()}"
-            added = choose_collector(conf["spark.master"], options, os.environ)
+            added = choose_collector(conf["spark.master"], _find_java_options(conf))
             conf["spark.driver.extraJavaOptions"] = " ".join(
                 each for each in (log, NO_BOUND_CHECKS, added, options) if each
             )

@@ -23,18 +23,33 @@ def test_drivers_of_databases_stand_beside_ours(
 
 
 @pytest.mark.parametrize(
-    ("master", "options", "environ", "added"),
+    ("master", "options", "added"),
     [
-        ("local[*]", "-Da=b", {"JAVA_HOME": "/opt/UseG1GC"}, session.COLLECTOR),
-        ("local", "-XX:+UseG1GC", {}, ""),
-        ("local[2]", "-Da=b -XX:+UseSerialGC -Dc=d", {}, ""),
-        ("local[2]", "", {"JAVA_TOOL_OPTIONS": "-XX:+UseZGC"}, ""),
-        ("local[2]", "", {"SPARK_SUBMIT_OPTS": "-XX:-UseG1GC"}, session.COLLECTOR),
-        ("yarn", "", {}, ""),
-        ("k8s://https://host", "", {}, ""),
+        ("local[*]", [], session.COLLECTOR),
+        ("local", ["", "-Da=UseG1GC -XX:-UseG1GC"], session.COLLECTOR),
+        ("local", ["", "-Da=b -XX:+UseSerialGC -Dc=d"], ""),
+        ("yarn", [], ""),
+        ("k8s://https://host", [], ""),
     ],
 )
-def test_a_jvm_has_one_collector(
-    master: str, options: str, environ: dict[str, str], added: str
+def test_a_jvm_has_one_collector(master: str, options: list[str], added: str) -> None:
+    assert session.choose_collector(master, options) == added
+
+
+@pytest.mark.parametrize("by", ["extra", "default", "variable", "file", "nothing"])
+def test_wherever_a_collector_is_chosen(
+    by: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert session.choose_collector(master, options, environ) == added
+    other, conf = "-XX:+UseZGC", {}
+    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
+    for name in session.JAVA_VARIABLES:
+        monkeypatch.delenv(name, raising=False)
+    if by in ("extra", "default"):
+        conf[f"spark.driver.{by}JavaOptions"] = other
+    elif by == "variable":
+        monkeypatch.setenv("JDK_JAVA_OPTIONS", other)
+    elif by == "file":
+        line = f"spark.driver.defaultJavaOptions {other}\n"
+        (tmp_path / "spark-defaults.conf").write_text(line)
+    found = session.choose_collector("local", session._find_java_options(conf))
+    assert found == (session.COLLECTOR if by == "nothing" else "")
