@@ -23,8 +23,6 @@ CHUNK = 8
 #: The value of an indicator. With it, rows of different categories are at squared distance 1, as in
 #: kernels.
 INDICATOR = np.float32(np.sqrt(0.5))
-
-
 #: In place of a leaf's cut.
 NO_CUT = -1
 

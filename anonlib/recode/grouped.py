@@ -138,7 +138,7 @@ def _ascending(groups: GroupedValues, keys: npt.NDArray[Any]) -> Ints:
         low = int(keys.min())
         size = int(keys.max()) - low + 1
         if size * len(groups.count) < 2**63:
-            # Values lie cell after cell: a stable sort takes a fifth of the time for such keys.
+            # Values lie cell after cell: a stable sort of such keys takes a sixth of the time.
             pair = groups.cell * size + (keys.astype(np.int64) - low)
             return np.argsort(pair, kind="stable")
     # Sorting values, then (cell, place) as one integer, is much faster than a lexsort.

@@ -202,7 +202,7 @@ def choose_collector(master: str, options: Iterable[str]) -> str:
 
 
 def _find_java_options(conf: Mapping[str, str]) -> Iterator[str]:
-    """The places where users choose options of the driver's JVM."""
+    """The texts in which users choose options of the driver's JVM."""
     yield from (conf.get(f"spark.driver.{name}JavaOptions", "") for name in ("extra", "default"))
     yield from (os.environ.get(name, "") for name in JAVA_VARIABLES)
     folder = os.environ.get("SPARK_CONF_DIR") or Path(_find_spark_home(), "conf")

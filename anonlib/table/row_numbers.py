@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from anonlib.arrays import MISSING, Codes, Ints
 
 #: Combinations are numbered up to this without a sort in between: int64 holds them.
-MOST_NUMBERS = 2**62
+LARGEST_NUMBER = 2**62
 #: With up to so many combinations per row, they are marked in an array; with more, rows are sorted.
 DENSE = 4
 
@@ -42,7 +42,7 @@ def number_tuples(columns: Sequence[Ints | Codes], n: int) -> Ints:
     """int64[n]: the place of each row among the distinct rows in order, from 0.
 
     Cost: O(n) for each column, and one sort where there are many more combinations than rows, or
-    more than MOST_NUMBERS.
+    more than LARGEST_NUMBER.
 
     Args:
         columns: The numbers of the rows in each column; MISSING counts as one of them.
@@ -51,7 +51,7 @@ def number_tuples(columns: Sequence[Ints | Codes], n: int) -> Ints:
     number, size = np.zeros(n, np.int64), 1
     for column in columns:
         n_values = int(column.max(initial=MISSING)) + 2
-        if size * n_values > MOST_NUMBERS:
+        if size * n_values > LARGEST_NUMBER:
             number = _rank(number, size)
             size = int(number.max(initial=0)) + 1
         number = number * n_values + column + 1

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anonlib.measure.attack_tables import OUT, ROW
-from anonlib.measure.risk import _tables
+from anonlib.measure.risk import _passes
 from anonlib.measure.risk._predicates import Predicates, are_single, merge_matches
 from anonlib.measure.risk._regions import ABSENT, EVERYTHING, Range, Region, read_regions
 from anonlib.recode import Cells, Domain
@@ -112,7 +112,7 @@ def test_predicates_hold_for_the_rows_of_a_slow_count(
 ) -> None:
     every = Predicates.of(COLUMNS, predicates)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_tables, "ROWS", most)
+        patch.setattr(_passes, "ROWS", most)
         for released in (False, True):
             tables = make_tables(data.draw, released, numbered)
             slow = count_slowly(tables, predicates, released, None)

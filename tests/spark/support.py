@@ -91,6 +91,14 @@ def write_config(folder: Path, config: Mapping[str, Any]) -> str:
     return str(path)
 
 
+def measure_methods(frame: DataFrame) -> int:
+    """Bytes of the largest method that Spark generates for a query."""
+    plan: Any = frame._jdf.queryExecution().executedPlan()
+    package = getattr(frame.sparkSession._jvm.org.apache.spark.sql.execution.debug, "package$")
+    stages = getattr(package, "MODULE$").codegenStringSeq(plan)
+    return max(stages.apply(i)._3().maxMethodCodeSize() for i in range(stages.size()))
+
+
 def multiset(frame: DataFrame) -> Counter[str]:
     """A table's rows, whatever the order of rows and columns."""
     found = frame.toPandas()

@@ -4,6 +4,7 @@ tuples are dealt out."""
 import json
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,10 +18,11 @@ import anonlib
 from anonlib.arrays import Ints
 from anonlib.partition import CutTree, leaf_plan
 from anonlib.partition.chain import grow
+from anonlib.partition.cuts import Cuts
 from anonlib.partition.leaf_plan import Pools
 from anonlib.partition.repair import IN_TASK
 from anonlib.run import block_plan
-from anonlib.run.leaves import LEAF, compile_tree, with_leaf
+from anonlib.run.leaves import LEAF, LEVELS, CutFeature, compile_tree, with_leaf
 from anonlib.run.scan import scan
 from anonlib.run.staging import make_run_task
 from anonlib.source.generator import generate
@@ -30,8 +32,31 @@ from anonlib.spark.tasks import find_task_keys
 from anonlib.table.columns import BLOCK, HASH, POOL
 from anonlib.worker.marks import NO_MARKS
 from anonlib.worker.task import to_block
-from tests.spark.support import multiset
+from tests.spark.support import measure_methods, multiset
 from tests.spark.test_release import ROWS, config
+
+
+@pytest.mark.spark
+def test_a_deep_walk_is_compiled(compiling: SparkSession, tmp_path: Path) -> None:
+    """HotSpot compiles no method above 8,000 bytes; wide rows take many of them."""
+    ids = [f"c{i}" for i in range(40)]
+    written = compiling.range(9).select(*[F.rand(i).alias(id) for i, id in enumerate(ids)])
+    written.write.parquet(f"{tmp_path}/rows")
+    schema: Any = SimpleNamespace(by_id=lambda id: SimpleNamespace(type=pa.float64()))
+    n, leaves = 2 * LEVELS + 1, -1 - np.arange(2 * LEVELS + 2)
+    right = np.append(np.arange(1, n), leaves[-1]).astype(np.int32)  # a chain: the deepest tree
+    cuts = Cuts(
+        np.ones((n, 20), np.float32),
+        np.zeros(n, np.float32),
+        leaves[:-1].astype(np.int32),
+        right,
+        np.zeros(1, np.int32),
+    )
+    features = tuple(CutFeature(id, "number") for id in ids[:20])
+    rows = compiling.read.parquet(f"{tmp_path}/rows")
+    walked = with_leaf(rows, schema, features, cuts, F.lit(0))
+    assert 0 < measure_methods(walked) < 8000
+    assert {row[LEAF] for row in walked.collect()} == {n}
 
 
 @pytest.mark.spark

@@ -12,6 +12,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from anonlib.source import generator
 from anonlib.source.generator import generate
+from tests.spark.support import measure_methods
 
 pytestmark = pytest.mark.spark
 
@@ -100,11 +101,7 @@ BEFORE_4_2 = pytest.mark.xfail(
 )
 def test_generated_methods_are_small_enough_to_be_compiled(compiling: Any, condition: str) -> None:
     """HotSpot never compiles a method above 8,000 bytes; pushed-down filters must not cause one."""
-    plan = generate(compiling, 1000, seed=1).where(condition)._jdf.queryExecution().executedPlan()
-    package = getattr(compiling._jvm.org.apache.spark.sql.execution.debug, "package$")
-    stages = getattr(package, "MODULE$").codegenStringSeq(plan)
-    sizes = [stages.apply(i)._3().maxMethodCodeSize() for i in range(stages.size())]
-    assert 0 < max(sizes) < 6000
+    assert 0 < measure_methods(generate(compiling, 1000, seed=1).where(condition)) < 6000
 
 
 def test_identifiers_are_unique_and_well_formed(people: pd.DataFrame) -> None:

@@ -20,7 +20,7 @@ from anonlib.measure.attack_tables import PERSON
 from anonlib.measure.attempts import RISK_NAMES, Attempts, estimate_rate
 from anonlib.measure.case import Case
 from anonlib.measure.features import encode_distinct
-from anonlib.measure.risk import _compared, _regions, _tables
+from anonlib.measure.risk import _compared, _passes, _regions
 from anonlib.measure.risk._compared import match_column
 from anonlib.measure.risk._extrapolation import extrapolate
 from anonlib.measure.risk._guesses import ValueGuess, make_guess
@@ -248,8 +248,8 @@ def test_searches_find_the_nearest_rows_of_all_parts(seed: int, n_parts: int, mo
     persons = pa.concat_tables([tables.members, tables.others])
     search = Search(persons, (columns[:2], columns[2:]), case.encodings)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_tables, "ROWS", most)
-        [found] = _tables.search_release([search], tables.fold_released)
+        patch.setattr(_passes, "ROWS", most)
+        [found] = _passes.search_release([search], tables.fold_released)
     squared = slow_distances(case, persons, tables.released)
     for i, row in enumerate(squared):
         groups = row[:, :2].sum(axis=1), row[:, 2:].sum(axis=1)
@@ -275,11 +275,11 @@ def test_searches_share_passes(monkeypatch: pytest.MonkeyPatch, most: int, n_pas
         Search(tables.members.slice(0, 0), (columns[:2],), case.encodings),
         Search(tables.others, (columns[2:], columns[:1]), case.encodings),
     ]
-    monkeypatch.setattr(_tables, "MOST_NUMBERS", most)
-    together = _tables.search_release(searches, fold)
+    monkeypatch.setattr(_passes, "MOST_NUMBERS", most)
+    together = _passes.search_release(searches, fold)
     assert len(passes) == n_passes
     for search, found in zip(searches, together, strict=True):
-        [alone] = _tables.search_release([search], fold)
+        [alone] = _passes.search_release([search], fold)
         for one, other in zip(found, alone, strict=True):
             assert one.tolist() == other.tolist()
     assert len(together[1].distance) == 0
@@ -468,7 +468,7 @@ def test_a_step_in_python_is_for_each_distinct_value(
     read_regions(column, lists, released=True)
     assert sizes == [n_distinct]
     search = Search(tables.members, ((column,),), case.encodings)
-    _tables.search_release([search], replace(tables, n_parts=1).fold_released)
+    _passes.search_release([search], replace(tables, n_parts=1).fold_released)
     assert sizes == [n_distinct] * 2
 
 

@@ -20,7 +20,7 @@ from anonlib.errors import ConfigError
 from anonlib.measure import Figure
 from anonlib.measure.attempts import estimate_rate
 from anonlib.measure.risk._candidates import MOST_CANDIDATES, Candidates, number_values
-from anonlib.measure.risk._tables import search_release
+from anonlib.measure.risk._passes import search_release
 from anonlib.measure.risk.differencing import Differencing, are_told
 from tests.attack_tables import AttackedCase, by_cells, figures_of, make_case
 

@@ -26,6 +26,20 @@ def recode(recoder: Any, *cells: list[Any], type: Any = None) -> list[Any]:
     return result
 
 
+@pytest.mark.parametrize("type", [pa.int8(), pa.int32(), pa.int64(), pa.float64()])
+def test_values_of_all_widths_are_in_order_within_cells(type: Any) -> None:
+    """Narrow ones share a number with their cell; the widest do not fit."""
+    if pa.types.is_floating(type):
+        ends = [-1e300, -0.5, 0.5, 1e300]
+    else:
+        bounds = np.iinfo(type.to_pandas_dtype())
+        ends = [int(bounds.min), 3, 4, int(bounds.max)]
+    cells = [ends[i] for i in (3, 0, 2, 0)], [ends[1]] * 2, [ends[i] for i in (2, 3, 1)]
+    assert recode(Set(), *cells, type=type) == [sorted({*each}) for each in cells]
+    lowest = [max(sorted({*each}), key=each.count) for each in cells]
+    assert recode(Mode(), *cells, type=type) == lowest
+
+
 @pytest.mark.parametrize("recoder", [Centroid(), Median(), Mode()])
 def test_half_missing_keeps_the_value_and_more_than_half_is_null(recoder: Any) -> None:
     cells = [7, None], [7, None, None], [None], [7, 7, None]

@@ -12,6 +12,7 @@ from anonlib.encode import about
 from anonlib.encode.texts import texts
 from anonlib.measure.features import as_one_array
 from anonlib.measure.nearest import CHUNK
+from anonlib.measure.risk._passes import TableSearch
 from anonlib.measure.risk._reach import (
     LEAST_CHUNK,
     find_near,
@@ -19,7 +20,6 @@ from anonlib.measure.risk._reach import (
     match_rows,
     sort_tuples,
 )
-from anonlib.measure.risk._tables import TableSearch
 from anonlib.table.encoding import Encoding
 from anonlib.table.schema import Column
 

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from anonlib.arrays import Bools, Codes, Floats
+from anonlib.measure.risk._passes import join_tables
 from anonlib.measure.risk._region_index import (
     Conditions,
     RegionIndex,
@@ -16,7 +17,6 @@ from anonlib.measure.risk._region_index import (
     join_ranges,
 )
 from anonlib.measure.risk._regions import Region, read_regions
-from anonlib.measure.risk._tables import join_tables
 from anonlib.table.schema import Column
 
 #: A condition on the column with this place among the columns.

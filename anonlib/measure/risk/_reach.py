@@ -12,7 +12,7 @@ from anonlib.arrays import Codes, Floats, Ints, Sparse
 from anonlib.measure.features import as_one_array, encode_distinct
 from anonlib.measure.nearest import CHUNK, MatchedColumn
 from anonlib.measure.risk._compared import match_column, match_plain
-from anonlib.measure.risk._tables import TableSearch
+from anonlib.measure.risk._passes import TableSearch
 from anonlib.table.encoding import Encoding
 from anonlib.table.row_numbers import find_examples, number_tuples
 from anonlib.table.schema import Column, Role

@@ -12,6 +12,7 @@ import pyarrow as pa
 from anonlib.arrays import Bools, Floats, Ints, Sparse
 from anonlib.measure.nearest import CHUNK, Distances, MatchedColumn
 from anonlib.measure.risk._candidates import NO_VALUE, number_values
+from anonlib.measure.risk._passes import join_tables
 from anonlib.measure.risk._reach import LEAST_CHUNK, find_near, find_tuples, sort_tuples
 from anonlib.measure.risk._regions import (
     EVERYTHING,
@@ -21,7 +22,6 @@ from anonlib.measure.risk._regions import (
     Sets,
     read_regions,
 )
-from anonlib.measure.risk._tables import join_tables
 from anonlib.measure.states import States
 from anonlib.table.schema import Column
 

@@ -14,7 +14,7 @@ from anonlib.measure import Figure, Subjects
 from anonlib.measure.risk._attack import SecretAttack, Victims, list_attempts
 from anonlib.measure.risk._candidates import MOST_CANDIDATES, Candidates, number_values
 from anonlib.measure.risk._guesses import keep_present
-from anonlib.measure.risk._tables import Fold, search_release
+from anonlib.measure.risk._passes import Fold, search_release
 from anonlib.table.encoding import Encoding
 from anonlib.table.schema import Column, Role
 

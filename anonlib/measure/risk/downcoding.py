@@ -13,9 +13,9 @@ from anonlib.measure import Findings, Subjects
 from anonlib.measure.features import list_predictors
 from anonlib.measure.nearest import Distances, MatchedColumn
 from anonlib.measure.risk._attack import AttackMeasure, Victims, list_attempts
+from anonlib.measure.risk._passes import search_release
 from anonlib.measure.risk._reach import Search
 from anonlib.measure.risk._regions import LineRegions, Sets, read_regions
-from anonlib.measure.risk._tables import search_release
 from anonlib.table.schema import Column
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from pydantic import Field
 from anonlib.measure import Figure, Subjects
 from anonlib.measure.risk._attack import SecretAttack, list_attempts
 from anonlib.measure.risk._guesses import GuessRule, keep_present, make_guess
+from anonlib.measure.risk._passes import search_release
 from anonlib.measure.risk._reach import Search
-from anonlib.measure.risk._tables import search_release
 from anonlib.table.schema import Column, Role
 
 if TYPE_CHECKING:

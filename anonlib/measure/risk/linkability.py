@@ -9,8 +9,8 @@ from pydantic import Field
 from anonlib.measure import DeclaredColumn, Findings, Subjects
 from anonlib.measure.features import list_predictors
 from anonlib.measure.risk._attack import AttackMeasure
+from anonlib.measure.risk._passes import search_release
 from anonlib.measure.risk._reach import Search
-from anonlib.measure.risk._tables import search_release
 from anonlib.table.schema import Role
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from anonlib.measure import Findings, Subjects
 from anonlib.measure.attempts import Attempts
 from anonlib.measure.features import list_predictors
 from anonlib.measure.risk._attack import AttackMeasure
+from anonlib.measure.risk._passes import search_release
 from anonlib.measure.risk._reach import Search
-from anonlib.measure.risk._tables import search_release
 
 if TYPE_CHECKING:
     from anonlib.measure.case import Case
