@@ -1,5 +1,6 @@
 """Refined cells: never worse than those they start from, and no single step would better them."""
 
+from fractions import Fraction
 from itertools import combinations
 from typing import Any
 
@@ -248,9 +249,14 @@ def fresh(block: Block, ids: Any, c: int) -> Any:
 @given(block=blocks())
 @settings(max_examples=40)
 def test_the_best_of_several_starts(block: Block) -> None:
-    both = loss(block, cells_of(Refine().cells(block)))
-    alone = [loss(block, cells_of(Refine(start=s).cells(block))) for s in ("mdav", "mondrian")]
-    assert float(both) == pytest.approx(float(min(alone)), rel=1e-9, abs=1e-9)
+    starts = {name: registry.build("kernel", {"type": name}) for name in ("mdav", "mondrian")}
+    losses = {name: loss(block, cells_of(kernel.cells(block))) for name, kernel in starts.items()}
+    found = Refine(start=list(starts)).cells(block).tolist()
+    assert found in [
+        Refine(start=name).cells(block).tolist()
+        for name, lost in losses.items()
+        if lost <= (1 + Fraction(1, 10**9)) * min(losses.values())
+    ]
 
 
 def test_any_order_of_rows() -> None:

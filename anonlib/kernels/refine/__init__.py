@@ -53,7 +53,7 @@ def _list_starts(starts: Any) -> Any:
 class Refine(Kernel):
     """The lowest loss: moves and swaps rows between the cells of other kernels.
 
-    Descent from the cells of several kernels, the best kept, and a search from there.
+    Descent from those cells of several kernels that lose least, and a search from there.
 
     With `loss: sse`, the loss is the sum, over the rows, of the squared distance from the centroid
     of the row's cell, as for `mdav`. k is the block's `min_rows`.
@@ -77,19 +77,19 @@ class Refine(Kernel):
     of one tuple, or swaps those of two. Near cells are those that gain most by such a transfer. A
     large cell is split only where that gains, from the rows without which the penalty falls most.
 
-    After a descent the near cells are found anew, and another one begins, while that lowers the
-    loss by 0.1 % or more. Of cells with the same rows one is near, so that rows that repeat do not
-    hide the others. If only the number of rows counts, cells are dissolved before: the rows of a
-    cell go to the near cells with the nearest centroids, if they lose less there.
+    A search follows the first descent. It upsets random cells, `effort` times as many as there is
+    room for. If only the number of rows counts, an upset makes a new cell of a random row and near
+    ones, or dissolves a cell, and descends from there, among the cells that it has changed and
+    those near them. It is taken back if it ends worse by more than a slack, which shrinks to 0. If
+    models look at more, a round upsets many groups of near cells at once, by merging two cells of
+    each, and takes back those that end worse, so that the models judge many steps together. Random
+    numbers have a fixed seed. The time grows with `effort` and the number of rows.
 
-    The search goes on from there. It upsets random cells, `effort` times as many as there is room
-    for. If only the number of rows counts, an upset makes a new cell of a random row and near ones,
-    or dissolves a cell, and descends from there, among the cells that it has changed and those near
-    them. It is taken back if it ends worse by more than a slack, which shrinks to 0. If models look
-    at more, a round upsets many groups of near cells at once, by merging two cells of each, and
-    takes back those that end worse, so that the models judge many steps together. At the end, the
-    cells of the least loss seen descend once more. The time grows with `effort` and the number of
-    rows. Random numbers have a fixed seed.
+    The cells of the least loss seen descend again. Then the near cells are found anew, and another
+    descent begins, while that lowers the loss by 0.1 % or more. Of cells with the same rows one is
+    near, so that rows that repeat do not hide the others. If only the number of rows counts, cells
+    are dissolved before: the rows of a cell go to the near cells with the nearest centroids, if
+    they lose less there.
     """
 
     type: ClassVar[str] = "refine"
@@ -107,7 +107,7 @@ class Refine(Kernel):
             description="the kernels whose cells are refined, by `type`; one, or a list",
         )
     )
-    effort: int = Field(0, ge=0, le=10**9, description="upsets per cell of the search; 0 for none")
+    effort: int = Field(1, ge=0, le=10**9, description="upsets per cell of the search; 0 for none")
     passes: int = Field(100, ge=1, le=10**9, description="most passes over all cells in a descent")
     loss: Literal["auto", "sse", "ncp"] = Field(
         "auto",
@@ -159,48 +159,65 @@ class Refine(Kernel):
         starts = [kernel.cells(block) for kernel in self._kernels]
         if block.n == 0:
             return starts[0]
-        ends = [self._run_descent(block, cell_id) for cell_id in starts]
-        cell_id = min(ends, key=lambda end: end[0])[1]
+        states = [self._make_state(block, cell_id) for cell_id in starts]
+        work = self._make_work(block, min(states, key=lambda state: state.loss.sum()))
         if self.effort > 0:
+            _descend(block, work, self.passes)
             search = self._run_upsets if block.counts_rows_only else self._run_rounds
-            cell_id = self._run_descent(block, search(block, cell_id))[1]
-        return number_by_first_row(cell_id)
+            work = search(block, work)
+        self._run_descents(block, work)
+        return number_by_first_row(work.state.cell)
 
-    def _run_descent(self, block: Block, cell_id: Ints) -> tuple[float, Ints]:
-        """Descends, finds the near cells anew, and goes on while that gains RENEWAL. Returns the
-        loss and the cells."""
+    def _make_state(self, block: Block, cell_id: Ints) -> Any:
+        return make_state(block, cell_id, self._find_loss(block))
+
+    def _make_work(self, block: Block, state: Any) -> "Work":
+        """The state with the near cells found anew."""
+        from anonlib.kernels.refine.descent import make_batch
+        from anonlib.kernels.refine.near import find_near_cells
+        from anonlib.kernels.refine.step_list import make_steps
+
+        c = len(state.rows)
+        near = find_near_cells(state, min(self.n_neighbours, c))
+        judged = not block.counts_rows_only
+        batch = make_batch(block.n, c, OPTIONS) if judged else None
+        steps = make_steps(OPTIONS if judged else 1)
+        return Work(state, near, np.zeros(near.shape, np.int32), steps, batch)
+
+    def _run_descents(self, block: Block, work: "Work") -> None:
+        """Descends, dissolves cells, finds the near cells anew, and goes on while a descent gains
+        RENEWAL or a cell was dissolved."""
         from anonlib.kernels.refine.near import dissolve_near, renew_near
 
-        work = _work(block, cell_id, self.n_neighbours, self._find_loss(block))
-        state, before = work.state, np.inf
+        state, before, dissolved = work.state, work.state.loss.sum(), False
         while True:
             _descend(block, work, self.passes)
-            now = state.loss.sum()
-            if now >= (1.0 - RENEWAL) * before:
-                break
-            before = now
+            gains = state.loss.sum() < (1.0 - RENEWAL) * before
             if block.counts_rows_only:
-                dissolve_near(state, work.near)
+                dissolved = dissolve_near(state, work.near)
+            if not gains and not dissolved:
+                break
+            before = state.loss.sum()
             renew_near(state, work.near, work.last_search)
-        return float(now), state.cell
 
-    def _run_upsets(self, block: Block, cell_id: Ints) -> Ints:
+    def _run_upsets(self, block: Block, work: "Work") -> "Work":
         """The cells of the least loss that the search has seen, if only the number of rows
         counts."""
         from anonlib.kernels.refine.upsets import upset_cells
 
-        state, near, last_search, _, _ = _work(
-            block, cell_id, self.n_neighbours, self._find_loss(block)
-        )
+        state, near, last_search, _, _ = work
         slack = UPSET_SLACK * state.loss.sum() / (state.rows > 0).sum()
         random = np.array([SEED], np.uint64)
-        return upset_cells(state, near, last_search, random, block.min_rows, self.effort, slack)
+        best = upset_cells(state, near, last_search, random, block.min_rows, self.effort, slack)
+        if (best == state.cell).all():  # then the near cells are those of the end
+            return work
+        return self._make_work(block, self._make_state(block, best))
 
-    def _run_rounds(self, block: Block, cell_id: Ints) -> Ints:
+    def _run_rounds(self, block: Block, work: "Work") -> "Work":
         """The cells of the least loss that a search has seen whose steps the models judge."""
         from anonlib.kernels.refine.search import group_loss, take_back_groups, upset_groups
 
-        work = _work(block, cell_id, self.n_neighbours, self._find_loss(block))
+        cell_id = work.state.cell.copy()
         best, least = cell_id, work.state.loss.sum()
         random, order = np.array([SEED], np.uint64), np.zeros_like(work.state.rows)
         n_upsets = self.effort * len(order)
@@ -208,7 +225,7 @@ class Refine(Kernel):
         while done < n_upsets:
             n_rounds += 1
             if n_rounds % REFRESH == 0:
-                work = _work(block, cell_id, self.n_neighbours, self._find_loss(block))
+                work = self._make_work(block, self._make_state(block, cell_id))
             state, last_change = work.state, work.state.last_change.copy()
             before = upset_groups(state, work.near, random, order)
             _descend(block, work, self.passes)
@@ -219,7 +236,7 @@ class Refine(Kernel):
             if state.loss.sum() < least:
                 best, least = cell_id, state.loss.sum()
             done += max(len(before), 1)
-        return best
+        return self._make_work(block, self._make_state(block, best))
 
 
 class Work(NamedTuple):
@@ -255,21 +272,6 @@ def make_state(block: Block, cell_id: Ints, loss: str, c: int | None = None) -> 
         trees = block.trees or (None,) * len(sizes)
         extents = make_extents(values, block.widths, sizes, trees, block.tuples.id, c)
     return fill_refine_state(numeric, nominal, sizes, cell_id, c, extents)
-
-
-def _work(block: Block, cell_id: Ints, n_neighbours: int, loss: str) -> Work:
-    from anonlib.kernels.refine.descent import make_batch
-    from anonlib.kernels.refine.near import find_near_cells
-    from anonlib.kernels.refine.step_list import make_steps
-
-    state = make_state(block, cell_id, loss)
-    c = len(state.rows)
-    near = find_near_cells(state, min(n_neighbours, c))
-    judged = not block.counts_rows_only
-    batch = make_batch(block.n, c, OPTIONS) if judged else None
-    return Work(
-        state, near, np.zeros(near.shape, np.int32), make_steps(OPTIONS if judged else 1), batch
-    )
 
 
 def _descend(block: Block, work: Work, passes: int) -> None:

@@ -32,7 +32,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--table", nargs="+", default=["tarragona", "census"])
     parser.add_argument("--k", type=int, nargs="+", default=[3, 5, 10])
-    parser.add_argument("--effort", type=int, default=0)
+    parser.add_argument("--effort", type=int, default=1)
     given = parser.parse_args()
     warm = block(np.random.default_rng(0).normal(size=(30, 2)), 3)  # compiles
     SseBound().update(ReleasedBlock(warm, Refine().cells(warm), 10))
