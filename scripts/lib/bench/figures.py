@@ -246,7 +246,7 @@ def draw_kernels(page: str) -> str:
             values = [cell[figure] / divisor for cell in cells]
             points = tuple(Point(i, v, v, v) for i, v in enumerate(values))
             found[figure].append(Series(column.partition(",")[0], color, shape, points))
-    losses = Scale((0.8, 1, 2, 5, 10, 20, 25), log=True, form=_but(25, 0.8))
+    losses = Scale((0.7, 1, 2, 5, 10, 20, 25), log=True, form=_but(25, 0.7))
     times = Scale((0.01, 0.1, 1, 10, 30), log=True, form=_but(30))
     panels = [
         Panel("Loss", tuple(found[0]), losses, names=names, unit="times the loss of mdav", mark=1),
