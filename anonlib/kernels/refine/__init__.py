@@ -24,7 +24,7 @@ OPTIONS = 4
 #: The initial slack of a search, as a share of the mean loss of a cell: of an upset, and of a group
 #: of a round. What ends worse by no more than the slack is kept.
 UPSET_SLACK, SLACK = 0.1, 0.35
-#: The share of its loss that a descent must lower after the near cells were found anew, to go on.
+#: The share of the loss that a descent must lower for another one to follow.
 RENEWAL = 1e-3
 #: After this many rounds, the near cells are computed anew.
 REFRESH = 16
@@ -53,7 +53,7 @@ def _list_starts(starts: Any) -> Any:
 class Refine(Kernel):
     """The lowest loss: moves and swaps rows between the cells of other kernels.
 
-    Descent from those cells of several kernels that lose least, and a search from there.
+    Descends from the cells of several kernels, and searches from the end that loses least.
 
     With `loss: sse`, the loss is the sum, over the rows, of the squared distance from the centroid
     of the row's cell, as for `mdav`. k is the block's `min_rows`.
@@ -77,19 +77,19 @@ class Refine(Kernel):
     of one tuple, or swaps those of two. Near cells are those that gain most by such a transfer. A
     large cell is split only where that gains, from the rows without which the penalty falls most.
 
-    A search follows the first descent. It upsets random cells, `effort` times as many as there is
-    room for. If only the number of rows counts, an upset makes a new cell of a random row and near
-    ones, or dissolves a cell, and descends from there, among the cells that it has changed and
-    those near them. It is taken back if it ends worse by more than a slack, which shrinks to 0. If
-    models look at more, a round upsets many groups of near cells at once, by merging two cells of
-    each, and takes back those that end worse, so that the models judge many steps together. Random
-    numbers have a fixed seed. The time grows with `effort` and the number of rows.
+    With an `effort` above 0, a search follows. It upsets random cells, `effort` times as many as
+    there is room for. If only the number of rows counts, an upset makes a new cell of a random row
+    and near ones, or dissolves a cell, and descends from there, among the cells that it has changed
+    and those near them. It is taken back if it ends worse by more than a slack, which shrinks to 0.
+    If models look at more, a round upsets many groups of near cells at once, by merging two cells
+    of each, and takes back those that end worse, so that the models judge many steps together.
+    Random numbers have a fixed seed. The time grows with `effort` and the number of rows.
 
-    The cells of the least loss seen descend again. Then the near cells are found anew, and another
-    descent begins, while that lowers the loss by 0.1 % or more. Of cells with the same rows one is
-    near, so that rows that repeat do not hide the others. If only the number of rows counts, cells
-    are dissolved before: the rows of a cell go to the near cells with the nearest centroids, if
-    they lose less there.
+    At the end it descends again from the cells of least loss that it saw: it finds the near cells
+    anew as long as a descent lowers the loss by 0.1 % or a cell was dissolved. Of cells with the
+    same rows one is near, so that rows that repeat do not hide the others. If only the number of
+    rows counts, a cell is dissolved where that gains: its rows go to the near cells with the
+    nearest centroids.
     """
 
     type: ClassVar[str] = "refine"
@@ -156,23 +156,36 @@ class Refine(Kernel):
         return "ncp" if block.extents else "sse"
 
     def cells(self, block: Block) -> Ints:
-        starts = [kernel.cells(block) for kernel in self._kernels]
+        from anonlib.kernels.refine.near import renew_near
+
         if block.n == 0:
-            return starts[0]
-        states = [self._make_state(block, cell_id) for cell_id in starts]
-        work = self._make_work(block, min(states, key=lambda state: state.loss.sum()))
-        if self.effort > 0:
-            _descend(block, work, self.passes)
-            search = self._run_upsets if block.counts_rows_only else self._run_rounds
-            work = search(block, work)
+            return self._kernels[0].cells(block)
+        work = self._descend_from_starts(block)
+        if self.effort == 0:
+            renew_near(work.state, work.near, work.last_search)
+        elif block.counts_rows_only:
+            work = self._run_upsets(block, work)
+        else:
+            work = self._run_rounds(block, work)
         self._run_descents(block, work)
         return number_by_first_row(work.state.cell)
+
+    def _descend_from_starts(self, block: Block) -> "Work":
+        """A descent from the cells of each start; that which ends lowest."""
+        best = None
+        for kernel in self._kernels:
+            work = self._make_work(block, self._make_state(block, kernel.cells(block)))
+            _descend(block, work, self.passes)
+            if best is None or work.state.loss.sum() < best.state.loss.sum():
+                best = work
+        assert best is not None  # there is a start
+        return best
 
     def _make_state(self, block: Block, cell_id: Ints) -> Any:
         return make_state(block, cell_id, self._find_loss(block))
 
     def _make_work(self, block: Block, state: Any) -> "Work":
-        """The state with the near cells found anew."""
+        """Finds the near cells of a state, and makes what steps need."""
         from anonlib.kernels.refine.descent import make_batch
         from anonlib.kernels.refine.near import find_near_cells
         from anonlib.kernels.refine.step_list import make_steps
@@ -185,36 +198,40 @@ class Refine(Kernel):
         return Work(state, near, np.zeros(near.shape, np.int32), steps, batch)
 
     def _run_descents(self, block: Block, work: "Work") -> None:
-        """Descends, dissolves cells, finds the near cells anew, and goes on while a descent gains
-        RENEWAL or a cell was dissolved."""
+        """Descends, dissolves cells and finds the near cells anew, while a descent gains RENEWAL or
+        a cell was dissolved, `passes` times at most."""
         from anonlib.kernels.refine.near import dissolve_near, renew_near
 
         state, before, dissolved = work.state, work.state.loss.sum(), False
-        while True:
+        for _ in range(self.passes):
             _descend(block, work, self.passes)
             gains = state.loss.sum() < (1.0 - RENEWAL) * before
+            before = state.loss.sum()
             if block.counts_rows_only:
                 dissolved = dissolve_near(state, work.near)
             if not gains and not dissolved:
-                break
-            before = state.loss.sum()
+                return
             renew_near(state, work.near, work.last_search)
+        _descend(block, work, self.passes)
 
     def _run_upsets(self, block: Block, work: "Work") -> "Work":
-        """The cells of the least loss that the search has seen, if only the number of rows
-        counts."""
+        """Searches by upsets, if only the number of rows counts. Returns the work of the cells of
+        least loss that it saw."""
         from anonlib.kernels.refine.upsets import upset_cells
 
         state, near, last_search, _, _ = work
         slack = UPSET_SLACK * state.loss.sum() / (state.rows > 0).sum()
         random = np.array([SEED], np.uint64)
         best = upset_cells(state, near, last_search, random, block.min_rows, self.effort, slack)
-        if (best == state.cell).all():  # then the near cells are those of the end
+        if (best == state.cell).all():  # the search has just found their near cells
+            # What an upset searched before it was taken back counts as searched until here.
+            last_search[:] = 0
             return work
         return self._make_work(block, self._make_state(block, best))
 
     def _run_rounds(self, block: Block, work: "Work") -> "Work":
-        """The cells of the least loss that a search has seen whose steps the models judge."""
+        """Searches by rounds whose steps the models judge. Returns the work of the cells of least
+        loss that it saw."""
         from anonlib.kernels.refine.search import group_loss, take_back_groups, upset_groups
 
         cell_id = work.state.cell.copy()

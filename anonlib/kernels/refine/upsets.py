@@ -26,6 +26,7 @@ from anonlib.kernels.refine.state import (
     describe_cell,
     find_next_steps,
     find_row_distance,
+    gather,
     move_row,
 )
 from anonlib.kernels.refine.step_list import Steps, make_steps
@@ -142,6 +143,7 @@ def upset_cells(
             if loses_less(state, n, least, now):
                 best[:], least = state.cell, now
             renew_near(state, near, last_search)
+    gather(state)
     return best
 
 

@@ -1,6 +1,6 @@
 """Lower bounds of the loss, and how far above them the cells of a kernel are: 100 SSE / SST.
 
-    scripts/bench bound [--table tarragona census] [--k 3 5 10] [--effort 0]
+    scripts/bench bound [--table tarragona census] [--k 3 5 10] [--effort 1]
 
 CPU time is a multiple of that of refining, in the same run, which makes the cells; `--effort` is
 that of `refine`.

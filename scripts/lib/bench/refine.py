@@ -1,13 +1,17 @@
 """What refining gains: its loss above the least one of the run, and its CPU time as a multiple of
-that of `mdav`, by effort. Tables: Tarragona, Census, as many rows of Adult and normal ones.
+that of `mdav`, by effort. Tables: Tarragona, Census, `--rows` rows of Adult and normal ones.
 
-    scripts/bench refine [--k 3 5 10] [--rows 10000] [--efforts 0 1 3 10 100] [--penalty]
+    scripts/bench refine [--k 3 5 10] [--rows 10000] [--efforts 0 1 3 10 100]
+        [--diverse] [--penalty]
+
+With --diverse: every class has rows of both classes of the target, so that models judge steps.
 
 With --penalty: 100 NCP of intervals, after descents and searches by squares, by the penalty, and by
 one after the other, from several starts.
 """
 
 import argparse
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +22,9 @@ from anonlib.kernels.mdav import Mdav
 from anonlib.kernels.refine import Refine
 from anonlib.loss import ReleasedBlock
 from anonlib.loss.ncp import Ncp
+from anonlib.privacy.l_diversity import LDiversity
+from anonlib.privacy.shares import make_reference
+from anonlib.table.block import Block
 
 
 def casc(name: str) -> Any:
@@ -52,8 +59,20 @@ def print_penalties(name: str, x: Any, k: int) -> None:
         print(f"{name:15} k = {k:2}  {start:8}  {line}", flush=True)
 
 
-def print_efforts(name: str, x: Any, k: int, efforts: list[int]) -> None:
+def diverse_block(x: Any, k: int) -> Block:
+    """A block whose classes need both values of a sensitive column."""
     b = block(x, k)
+    codes = (b.target > 0).astype(np.int32)
+    return replace(
+        b,
+        sensitive=codes[:, None],
+        protected=("class",),
+        references={"class": make_reference(codes, 2)},
+        models=(*b.models, LDiversity(l=2, attribute="class")),
+    )
+
+
+def print_efforts(name: str, b: Block, k: int, efforts: list[int]) -> None:
     kernels: dict[str, Any] = {"mdav": Mdav()}
     kernels |= {f"effort {effort}": Refine(effort=effort) for effort in efforts}
     costs = {label: seconds(lambda b=b, e=each: e.cells(b), 3) for label, each in kernels.items()}
@@ -71,6 +90,7 @@ def main() -> None:
     parser.add_argument("--k", type=int, nargs="+", default=[3, 5, 10])
     parser.add_argument("--rows", type=int, default=10_000)
     parser.add_argument("--efforts", type=int, nargs="+", default=[0, 1, 3, 10, 100])
+    parser.add_argument("--diverse", action="store_true")
     parser.add_argument("--penalty", action="store_true")
     given = parser.parse_args()
     for name, x in tables(given.rows).items():
@@ -78,7 +98,8 @@ def main() -> None:
             if given.penalty:
                 print_penalties(name, x, k)
             else:
-                print_efforts(name, x, k, given.efforts)
+                make = diverse_block if given.diverse else block
+                print_efforts(name, make(x, k), k, given.efforts)
 
 
 if __name__ == "__main__":
