@@ -156,15 +156,22 @@ def with_names(models: Sequence[PrivacyModel], schema: Schema) -> tuple[PrivacyM
 
 
 def _check_layout(columns: Sequence[Column], partition_by: Sequence[str]) -> Iterator[Problem]:
-    """Names of folders are values of one part."""
+    """Names of folders are values of one part, as text."""
     types = {column.name: column.released_type for column in columns}
     for i, name in enumerate(partition_by):
-        if name in types and pa.types.is_nested(types[name]):
+        type = types.get(name, pa.null())
+        if pa.types.is_nested(type):
             yield Problem(
                 f"release.partition_by.{i}",
-                f"column {name} is released with values of several parts ({types[name]}), and "
+                f"column {name} is released with values of several parts ({type}), and "
                 "files can be laid out by single values only; remove it, or give it another "
                 "recoder, such as one with `form: text`",
+            )
+        if pa.types.is_binary(type):  # all kinds of bytes in Spark
+            yield Problem(
+                f"release.partition_by.{i}",
+                f"column {name} is released as bytes ({type}), which the name of a folder can't "
+                "have; remove it",
             )
 
 

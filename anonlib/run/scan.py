@@ -55,6 +55,8 @@ OWN_COLUMNS = 16
 LONGER = 3
 #: Names of folders that stand for a missing value.
 READ_AS_MISSING = ("", "__HIVE_DEFAULT_PARTITION__")
+#: The first and the last time of the years 1 to 9999, in microseconds since 1970.
+FIRST_TIME, LAST_TIME = -62_135_596_800_000_000, 253_402_300_799_999_999
 #: The longest name of a folder, in bytes of UTF-8, and the characters that Spark writes as `%XX`.
 LONGEST_FOLDER, ESCAPED = 255, r"[\x00-\x1f\x7f\"#%'*/:=?\\{\[\]^]"
 
@@ -286,34 +288,46 @@ def _problems(source: Source, figures: dict[str, Any]) -> Iterator[Problem]:
 
 
 def _unfit(source: Source, partition_by: tuple[str, ...]) -> Iterator[Problem]:
-    """Columns that files can't be laid out by, since some of their texts would be read as missing,
-    or make the name of a folder too long. Cost: one aggregate, if there is a text column."""
+    """Columns that files can't be laid out by, since readers would find other values than some of
+    theirs, or since no folder can have such a name. Cost: one aggregate, if there is a column of
+    texts or times."""
     columns = [source.schema[name] for name in partition_by]
-    texts = [c for c in columns if pa.types.is_string(c.type)]
-    counts = []
-    for c in texts:
-        value = source.columns[c.id].cast("string")
-        parts = [F.regexp_replace(part, ESCAPED, "%00") for part in (F.lit(c.name), value)]
-        counts += [
-            F.count_if(value.isin(*READ_AS_MISSING)),
-            F.count_if(F.octet_length(F.concat_ws("=", *parts)) > LONGEST_FOLDER),
-        ]
+    faults = [(c, *fault) for c in columns for fault in _list_faults(c, source.columns[c.id])]
+    counts = [F.count_if(is_bad) for _, is_bad, _ in faults]
     found = source.raw.agg(*counts).collect()[0] if counts else ()
-    for column, n_missing, n_long in zip(texts, found[::2], found[1::2], strict=True):
-        if n_missing:
+    for (column, _, fault), n in zip(faults, found, strict=True):
+        if n:
             yield Problem(
                 f"column {column.name}",
-                f"files can't be laid out by it: {n_missing} values are empty texts or "
-                f"{READ_AS_MISSING[1]}, which readers take for missing; clean them, or remove it "
-                "from release.partition_by",
-            )
-        if n_long:
-            yield Problem(
-                f"column {column.name}",
-                f"files can't be laid out by it: {n_long} values are too long for the name of a "
-                f"folder ({LONGEST_FOLDER} bytes); shorten them, or remove it from "
+                f"files can't be laid out by it: {n} values {fault}, or remove it from "
                 "release.partition_by",
             )
+
+
+def _list_faults(column: Column, value: SparkColumn) -> list[tuple[SparkColumn, str]]:
+    """What may be wrong with a value in a folder's name: whether it is, and what to say of it."""
+    if pa.types.is_timestamp(column.type) and column.type.tz is not None:
+        time = F.unix_micros(value)
+        too_far = (time < FIRST_TIME) | (time > LAST_TIME)
+        return [(too_far, "are before the year 1 or after 9999, which Delta misreads; clean them")]
+    if not pa.types.is_string(column.type):
+        return []
+    text = value.cast("string")
+    parts = [F.regexp_replace(part, ESCAPED, "%00") for part in (F.lit(column.name), text)]
+    return [
+        (
+            text.isin(*READ_AS_MISSING),
+            f"are empty texts or {READ_AS_MISSING[1]}, which readers take for missing; clean them",
+        ),
+        (
+            F.octet_length(F.concat_ws("=", *parts)) > LONGEST_FOLDER,
+            f"are too long for the name of a folder ({LONGEST_FOLDER} bytes); shorten them",
+        ),
+        (
+            F.contains(text, F.lit("\0")),
+            "have a NUL character, which no folder's name can have; clean them",
+        ),
+    ]
 
 
 def _values(

@@ -15,7 +15,14 @@ from urllib.parse import unquote
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
+from pyspark.sql.types import (
+    ArrayType,
+    DataType,
+    MapType,
+    StringType,
+    StructField,
+    StructType,
+)
 
 from anonlib.errors import InputError, StorageError
 from anonlib.spark.digest import digest
@@ -36,6 +43,8 @@ MAPPED = set(" ,;{}()\n\t=")
 PHYSICAL_NAME = "delta.columnMapping.physicalName"
 DELTA = "org.apache.spark.sql.delta"
 _COMMIT = re.compile(r"\d{20}\.json")
+#: The file of a row, while the values of its folder are looked up.
+_FILE = "__anonlib_file_name"
 
 
 @dataclass(frozen=True)
@@ -131,18 +140,44 @@ class Transaction:
         inside = make_nullable(
             self.schema, lambda field: field.metadata.get(PHYSICAL_NAME, field.name)
         )
-        paths = [f"{self.root}/{path}" for path in list_added_files(actions)]
-        rows = read_exactly(self.spark, "parquet", inside, paths, {"basePath": self.root})
-        # Select by name: Spark puts columns that files are laid out by last.
+        added = [json.loads(action.json())["add"] for action in _list_adds(actions)]
+        paths = [f"{self.root}/{unquote(add['path'])}" for add in added]
+        laid_out_by = {name for add in added for name in add["partitionValues"]}
+        folders = [name for name in inside.names if name in laid_out_by]
+        within = StructType([field for field in inside.fields if field.name not in folders])
+        rows = read_exactly(self.spark, "parquet", within, paths)
         named = [] if file is None else [F.input_file_name().alias(file)]
-        found = rows.select(*map(_column, inside.names), *named)
+        if folders:
+            named.append(F.col("_metadata.file_name").alias(_FILE))
+        found = rows.select(*map(_column, within.names), *named)
+        if folders:
+            values = _read_folders(self.spark, added, inside, folders)
+            found = found.join(F.broadcast(values), _FILE).drop(_FILE)
         # Cast also to the names inside structs, since hashes of maps depend on them.
         outside = make_nullable(like)
         cast = [
             _column(name).cast(field.dataType).alias(field.name)
             for name, field in zip(inside.names, outside, strict=True)
         ]
-        return found.select(*cast, *[_column(each) for each in found.columns[len(cast) :]])
+        return found.select(*cast, *([] if file is None else [_column(file)]))
+
+
+def _read_folders(
+    spark: SparkSession,
+    added: Sequence[Mapping[str, Any]],
+    schema: StructType,
+    folders: Sequence[str],
+) -> DataFrame:
+    """The values of the columns that files are laid out by, for each file: those of the log, cast
+    as Delta casts them for readers. The names of folders may have others: Delta's writer loses the
+    era of a time before the year 1 in the log."""
+    texts = StructType([StructField(name, StringType()) for name in (_FILE, *folders)])
+    rows = [
+        (unquote(add["path"]).rpartition("/")[2], *map(add["partitionValues"].get, folders))
+        for add in added
+    ]
+    cast = [_column(name).try_cast(schema[name].dataType).alias(name) for name in folders]
+    return spark.createDataFrame(rows, texts).select(_FILE, *cast)
 
 
 def digest_files(
@@ -248,5 +283,9 @@ def make_nullable(type: Any, name: Callable[[StructField], str] = lambda field: 
 
 def list_added_files(actions: Any) -> list[str]:
     """The paths of new files within the table. They are decoded, since the log encodes them."""
+    return [unquote(action.path()) for action in _list_adds(actions)]
+
+
+def _list_adds(actions: Any) -> list[Any]:
     found = [actions.apply(i) for i in range(actions.size())]
-    return [unquote(a.path()) for a in found if a.getClass().getSimpleName() == "AddFile"]
+    return [action for action in found if action.getClass().getSimpleName() == "AddFile"]

@@ -378,6 +378,9 @@ def test_files_are_laid_out_by_single_values(recoder: dict[str, Any], kind: str)
         assert resolve(found, [AGE, field])["x"].released
     nested = config({"m": {"role": "insensitive"}}, release={"path": "out", "partition_by": ["m"]})
     assert problems(nested, MAP)[0].startswith("release.partition_by.0: column m is released with")
+    assert problems(nested, Field("m", "binary", pa.binary()))[0].startswith(
+        "release.partition_by.0: column m is released as bytes"
+    )
 
 
 def test_several_problems_are_reported_together() -> None:
