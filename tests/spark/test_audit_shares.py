@@ -167,6 +167,16 @@ def test_verdicts_agree_with_definitions(
     check_verdicts(report, rows, MODELS)
 
 
+def test_dates_that_python_lacks(spark: SparkSession) -> None:
+    """Two classes, one with three dates of four before the year 1, one with one."""
+    day = "make_date(if(id % 4 < if(id < 4, 3, 1), -5, 12000), 1, 1) as day"
+    rows = spark.range(8).selectExpr("if(id < 4, 'a', 'b') as q", day)
+    model = TCloseness(t=0.5, attribute="day", distance="ordered")
+    report = audit_table(rows, audit_spec(("q", "day"), ("q",), (KAnonymity(k=2), model)))
+    assert not report.problems
+    assert report.verdicts[1].value == pytest.approx(0.25)
+
+
 def test_the_other_sensitive_column_is_known(illnesses: dict[str, Hierarchy]) -> None:
     """Missing is one value of it. `test_audit_in_memory_as_spark` has that Spark says the same."""
     rows, joint = make_rows(5, missing=True), (NUMBER, TEXT)
