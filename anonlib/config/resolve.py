@@ -207,7 +207,7 @@ def _check_names(
         where = f"column {name}"
         if name in alike:
             yield Problem(where, "another column of the source differs in case only; rename one")
-        if name.startswith(RESERVED_PREFIX):
+        if name.lower().startswith(RESERVED_PREFIX):
             yield Problem(
                 where, f"names that begin with {RESERVED_PREFIX} are reserved; rename the column"
             )

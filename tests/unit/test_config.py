@@ -205,6 +205,8 @@ WRONG: list[Mistake] = [
      "attributes", "at least one"),
     ("reserved_name", changed("attributes", "__anonlib_x", role="drop"),
      "attributes.__anonlib_x", "are reserved"),
+    ("reserved_name_in_capitals", changed("attributes", "__ANONLIB_X", role="drop"),
+     "attributes.__ANONLIB_X", "are reserved"),
     ("no_persons", changed("one_row_per_person", to=False), "one_row_per_person", "exactly one"),
     ("persons_twice", {**GOOD, "unit": ["id"]}, "one_row_per_person", "exactly one"),
     ("person_is_a_number", changed("one_row_per_person", to=3), "one_row_per_person", "true, or"),

@@ -26,7 +26,7 @@ def check_names(names: Collection[str]) -> Iterator[Problem]:
         where = f"attributes.{name}"
         if name in alike:
             yield Problem(where, "another column differs from this one in case only; rename one")
-        if name.startswith(RESERVED_PREFIX):
+        if name.lower().startswith(RESERVED_PREFIX):
             yield Problem(
                 where, f"names that begin with {RESERVED_PREFIX} are reserved; rename the column"
             )
