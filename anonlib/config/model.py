@@ -379,7 +379,10 @@ class ReleaseSection(Section):
         pattern=r"^[A-Za-z0-9._-]{1,64}$",
         description="at most 64 letters, digits, and . _ -; a run id is published at most once",
     )
-    partition_by: tuple[str, ...] = Field((), description="columns that partition the files")
+    partition_by: tuple[str, ...] = Field(
+        (),
+        description="columns that partition the files: of single values, times of years 1 to 9999",
+    )
     catalog_table: str | None = Field(
         None,
         alias="register",

@@ -140,18 +140,18 @@ class Transaction:
         inside = make_nullable(
             self.schema, lambda field: field.metadata.get(PHYSICAL_NAME, field.name)
         )
-        added = [json.loads(action.json())["add"] for action in _list_adds(actions)]
-        paths = [f"{self.root}/{unquote(add['path'])}" for add in added]
-        laid_out_by = {name for add in added for name in add["partitionValues"]}
+        entries = [json.loads(action.json())["add"] for action in _list_adds(actions)]
+        paths = [f"{self.root}/{unquote(add['path'])}" for add in entries]
+        laid_out_by = {name for add in entries for name in add["partitionValues"]}
         folders = [name for name in inside.names if name in laid_out_by]
         within = StructType([field for field in inside.fields if field.name not in folders])
         rows = read_exactly(self.spark, "parquet", within, paths)
         named = [] if file is None else [F.input_file_name().alias(file)]
         if folders:
-            named.append(F.col("_metadata.file_name").alias(_FILE))
+            named.append(F.substring_index(F.input_file_name(), "/", -1).alias(_FILE))
         found = rows.select(*map(_column, within.names), *named)
         if folders:
-            values = _read_folders(self.spark, added, inside, folders)
+            values = _read_folders(self.spark, entries, inside, folders)
             found = found.join(F.broadcast(values), _FILE).drop(_FILE)
         # Cast also to the names inside structs, since hashes of maps depend on them.
         outside = make_nullable(like)
@@ -164,7 +164,7 @@ class Transaction:
 
 def _read_folders(
     spark: SparkSession,
-    added: Sequence[Mapping[str, Any]],
+    entries: Sequence[Mapping[str, Any]],
     schema: StructType,
     folders: Sequence[str],
 ) -> DataFrame:
@@ -174,7 +174,7 @@ def _read_folders(
     texts = StructType([StructField(name, StringType()) for name in (_FILE, *folders)])
     rows = [
         (unquote(add["path"]).rpartition("/")[2], *map(add["partitionValues"].get, folders))
-        for add in added
+        for add in entries
     ]
     cast = [_column(name).try_cast(schema[name].dataType).alias(name) for name in folders]
     return spark.createDataFrame(rows, texts).select(_FILE, *cast)

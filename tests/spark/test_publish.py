@@ -197,18 +197,20 @@ def test_partitions(shell: Shell, spark: SparkSession, tmp_path: Path) -> None:
     odd = ["a/b", "x=y", "007", "Größe 1", None, "%41", "a b"]
     frame = people(70)
     frame["ill ness"] = [odd[i % 7] for i in range(70)]
+    frame["_metadata"] = frame["ill ness"]  # as Spark calls what it knows of files
     frame["day"] = pd.to_datetime([f"2020-01-{1 + i % 2:02}" if i % 3 else None for i in range(70)])
     frame["day"] = frame["day"].dt.date
     write_people(tmp_path, frame)
     config = settings(tmp_path, release={"partition_by": ["ill ness", "day"]})
     attributes = {"ill ness": {"role": "sensitive"}, "day": {"role": "insensitive"}}
+    attributes["_metadata"] = {"role": "sensitive"}
     config["attributes"] |= attributes
     config["privacy"]["acknowledge_unique"] = True
     said = shell.release(config)
     assert said.code == 0, said.err
     table = latest(spark, config["release"]["path"])
     source = spark.read.parquet(str(tmp_path / "people.parquet"))
-    kept = ["ill ness", "day", "illness"]
+    kept = ["ill ness", "day", "illness", "_metadata"]
     assert multiset(table.select(kept)) == multiset(source.select(kept))
     detail = spark.sql(f"describe detail delta.`{config['release']['path']}`").collect()[0]
     assert detail["partitionColumns"] == ["ill ness", "day"]
