@@ -55,8 +55,6 @@ OWN_COLUMNS = 16
 LONGER = 3
 #: Names of folders that stand for a missing value.
 READ_AS_MISSING = ("", "__HIVE_DEFAULT_PARTITION__")
-#: The first and the last time of the years 1 to 9999, in microseconds since 1970.
-FIRST_TIME, LAST_TIME = -62_135_596_800_000_000, 253_402_300_799_999_999
 #: The longest name of a folder, in bytes of UTF-8, and the characters that Spark writes as `%XX`.
 LONGEST_FOLDER, ESCAPED = 255, r"[\x00-\x1f\x7f\"#%'*/:=?\\{\[\]^]"
 
@@ -306,10 +304,9 @@ def _unfit(source: Source, partition_by: tuple[str, ...]) -> Iterator[Problem]:
 
 def _list_faults(column: Column, value: SparkColumn) -> list[tuple[SparkColumn, str]]:
     """What may be wrong with a value in a folder's name: whether it is, and what to say of it."""
-    if pa.types.is_timestamp(column.type) and column.type.tz is not None:
-        time = F.unix_micros(value)
-        too_far = (time < FIRST_TIME) | (time > LAST_TIME)
-        return [(too_far, "are before the year 1 or after 9999, which Delta misreads; clean them")]
+    if pa.types.is_date(column.type) or pa.types.is_timestamp(column.type):
+        too_far = ~F.year(value).between(1, 9999)
+        return [(too_far, "are before the year 1 or after 9999, which readers mistake; clean them")]
     if not pa.types.is_string(column.type):
         return []
     text = value.cast("string")

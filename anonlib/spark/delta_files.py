@@ -22,6 +22,7 @@ from pyspark.sql.types import (
     StringType,
     StructField,
     StructType,
+    TimestampType,
 )
 
 from anonlib.errors import InputError, StorageError
@@ -176,6 +177,14 @@ def _read_folders(
         (unquote(add["path"]).rpartition("/")[2], *map(add["partitionValues"].get, folders))
         for add in entries
     ]
+    times = [i for i, n in enumerate(folders, 1) if isinstance(schema[n].dataType, TimestampType)]
+    if any(row[i] is not None and not row[i].endswith("Z") for row in rows for i in times):
+        raise StorageError(
+            "release.path: Delta's log has times of folders without a zone, which each reader "
+            "takes for others; nothing was published: remove what sets "
+            "spark.databricks.delta.write.utcTimestampPartitionValues, or remove the column from "
+            "release.partition_by"
+        )
     cast = [_column(name).try_cast(schema[name].dataType).alias(name) for name in folders]
     return spark.createDataFrame(rows, texts).select(_FILE, *cast)
 

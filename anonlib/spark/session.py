@@ -27,6 +27,7 @@ from anonlib.spark.translation import name_disk_error
 #: Names of settings whose values are secrets.
 SECRET = rf"(?i){secret_names.SECRET}|fs\.azure"
 REDACTED = "spark.redaction.regex"
+UTC_FOLDERS = "spark.databricks.delta.write.utcTimestampPartitionValues"
 #: The settings of every run, on a session of anonlib or an existing one.
 REQUIRED = {
     "spark.sql.session.timeZone": "UTC",
@@ -42,6 +43,10 @@ REQUIRED = {
     "spark.sql.legacy.javaCharsets": "true",
     # As whole microseconds: INT96 is read by the calendar of another time in old years.
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    # Readers without Spark know nothing of dates that were moved to another calendar.
+    "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
+    # Without a zone in the log, the reader's own zone decides which time a folder has.
+    UTC_FOLDERS: "true",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "20000",
     # Tasks know text as Arrow's `string`; large types would be others.
     "spark.sql.execution.arrow.useLargeVarTypes": "false",
@@ -61,6 +66,8 @@ FIXED = (
     "spark.sql.files.ignoreCorruptFiles",
     "spark.sql.files.ignoreMissingFiles",
     "spark.sql.parquet.outputTimestampType",
+    "spark.sql.parquet.datetimeRebaseModeInWrite",
+    UTC_FOLDERS,
     "spark.sql.execution.arrow.useLargeVarTypes",
 )
 
@@ -175,7 +182,10 @@ def _refuse_connect(*, remote: bool) -> None:
 def _require_settings(spark: SparkSession) -> None:
     """Raises InputError if a setting that a release relies on has another value."""
     for key in FIXED:
-        if spark.conf.get(key) != REQUIRED[key]:
+        # Before Delta is used, Spark knows none of its settings, and can't say what is usual.
+        known = spark.conf.isModifiable(key)
+        found = spark.conf.get(key) if known else spark.conf.get(key, REQUIRED[key])
+        if found != REQUIRED[key]:
             raise InputError(
                 f"Spark's setting {key} must be {REQUIRED[key]!r}; remove it from `spark: conf:`"
             )

@@ -21,8 +21,10 @@ from pyspark.sql import functions as F
 
 import anonlib
 from anonlib import pipeline
-from anonlib.errors import ConfigError, StorageError
+from anonlib.errors import ConfigError, InputError, StorageError
 from anonlib.run import publish, scan
+from anonlib.spark import session
+from anonlib.spark.session import UTC_FOLDERS
 from anonlib.table.table_digest import Digest
 from tests.spark.support import (
     Shell,
@@ -280,6 +282,21 @@ def test_times_that_the_log_cannot_tell_apart(
         anonlib.release(config)
     monkeypatch.setattr(scan, "_list_faults", lambda *_: [])
     with pytest.raises(StorageError, match="differ from the audited table; nothing was published"):
+        anonlib.release(config)
+    assert not list((tmp_path / "out").glob("_delta_log/*.json"))
+
+
+def test_times_without_a_zone_in_the_log(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each reader would take them for times of its own zone."""
+    config = release_by_time(spark, tmp_path, "1500")
+    config["spark"] = {"conf": {UTC_FOLDERS: "false"}}
+    with pytest.raises(InputError, match=f"{UTC_FOLDERS} must be 'true'"):
+        anonlib.release(config)
+    fixed = tuple(key for key in session.FIXED if key != UTC_FOLDERS)
+    monkeypatch.setattr(session, "FIXED", fixed)
+    with pytest.raises(StorageError, match="times of folders without a zone"):
         anonlib.release(config)
     assert not list((tmp_path / "out").glob("_delta_log/*.json"))
 
