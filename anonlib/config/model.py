@@ -381,7 +381,7 @@ class ReleaseSection(Section):
     )
     partition_by: tuple[str, ...] = Field(
         (),
-        description="columns that partition the files: of single values, times of years 1 to 9999",
+        description="columns that partition the files: single values; dates of years 1 to 9999",
     )
     catalog_table: str | None = Field(
         None,

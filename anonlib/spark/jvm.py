@@ -98,8 +98,8 @@ def _converters(spark: SparkSession) -> Any:
 
 
 def find_class(spark: SparkSession, name: str) -> Any:
-    """A class as a java.lang.Class, by the thread's class loader. If there is none, the error is
-    that of the JVM."""
+    """A class as a java.lang.Class, by the thread's class loader, ready for use. If there is none,
+    the error is that of the JVM."""
     thread = find_java_class(spark, "java.lang.Thread")
     loader = thread.currentThread().getContextClassLoader()
-    return find_java_class(spark, "java.lang.Class").forName(name, False, loader)
+    return find_java_class(spark, "java.lang.Class").forName(name, True, loader)

@@ -134,6 +134,9 @@ def session(
     settings = dict(settings or {})
     found = existing or SparkSession.getActiveSession() or _start(settings)
     _refuse_connect(remote="connect" in type(found).__module__)
+    with suppress(Exception):  # without Delta, what follows says so
+        # Spark learns Delta's settings at its first use, and none can be changed before.
+        find_class(found, "org.apache.spark.sql.delta.sources.DeltaSQLConf$")
     for key, value in {**REQUIRED, **settings}.items():
         if found.conf.isModifiable(key):
             change_setting(found.conf, key, value)
@@ -182,10 +185,7 @@ def _refuse_connect(*, remote: bool) -> None:
 def _require_settings(spark: SparkSession) -> None:
     """Raises InputError if a setting that a release relies on has another value."""
     for key in FIXED:
-        # Before Delta is used, Spark knows none of its settings, and can't say what is usual.
-        known = spark.conf.isModifiable(key)
-        found = spark.conf.get(key) if known else spark.conf.get(key, REQUIRED[key])
-        if found != REQUIRED[key]:
+        if spark.conf.get(key) != REQUIRED[key]:
             raise InputError(
                 f"Spark's setting {key} must be {REQUIRED[key]!r}; remove it from `spark: conf:`"
             )

@@ -68,7 +68,7 @@ def test_batches_for_python_are_not_measured_row_by_row(spark: SparkSession) -> 
 def test_settings_of_a_session_that_is_there(spark: SparkSession, key: str) -> None:
     """A session that came with a DataFrame gets what a release rests on; no config changes it."""
     others = {"true": "false", "false": "true", "TIMESTAMP_MICROS": "INT96"}
-    others["TIMESTAMP_LTZ"] = "TIMESTAMP_NTZ"
+    others |= {"TIMESTAMP_LTZ": "TIMESTAMP_NTZ", "CORRECTED": "LEGACY"}
     other = others.get(REQUIRED[key], "Asia/Tokyo")
     try:
         spark.conf.set(key, other)

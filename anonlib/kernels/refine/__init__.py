@@ -171,15 +171,14 @@ class Refine(Kernel):
         return number_by_first_row(work.state.cell)
 
     def _descend_from_starts(self, block: Block) -> "Work":
-        """A descent from the cells of each start; that which ends lowest."""
-        best = None
-        for kernel in self._kernels:
+        """The lowest of the ends of a descent from the cells of each start."""
+
+        def descend(kernel: Kernel) -> Work:
             work = self._make_work(block, self._make_state(block, kernel.cells(block)))
             _descend(block, work, self.passes)
-            if best is None or work.state.loss.sum() < best.state.loss.sum():
-                best = work
-        assert best is not None  # there is a start
-        return best
+            return work
+
+        return min(map(descend, self._kernels), key=lambda work: float(work.state.loss.sum()))
 
     def _make_state(self, block: Block, cell_id: Ints) -> Any:
         return make_state(block, cell_id, self._find_loss(block))
