@@ -95,7 +95,7 @@ def make_generic_cells(
     """
     rest = _make_rest(number, code, n_ranks, trees.size, weight)
     cell = np.full(weight.sum(), -1, np.int64)
-    heap = make_nearest(k)
+    nearest = make_nearest(k)
     x, c = np.empty(len(number)), np.empty(len(code), np.int64)
     n_cells = 0
     while rest.counters[ROWS] >= 2 * k:
@@ -107,7 +107,7 @@ def make_generic_cells(
             _read(rest, center, x, c)
             _measure(rest, n_ranks, trees, x, c)
             center = _farthest(rest)
-            _make_cell(rest, n_ranks, k, heap, first, weight, cell, n_cells)
+            _make_cell(rest, n_ranks, k, nearest, first, weight, cell, n_cells)
             n_cells += 1
             if rest.weight[center] == 0:  # Q is in P's cell: take the farthest remaining row
                 center = _farthest(rest)
@@ -263,23 +263,24 @@ def _make_cell(
     rest: MixedRest,
     n_ranks: Ints,
     k: int,
-    heap: Nearest,
+    nearest: Nearest,
     first: Ints,
     weight: Ints,
     cell: Ints,
     cell_id: int,
 ) -> None:
     """Moves the k rows of smallest distance from the rest into a cell. Ties go to the first."""
-    heap.size[0] = heap.weight[0] = 0
+    nearest.size[0] = nearest.weight[0] = 0
     limit = np.inf
     for i in range(rest.counters[PLACES]):
         if rest.distance[i] < limit and rest.weight[i] > 0:
-            limit = offer_point(heap, rest.distance[i], i, k, rest.weight)
-    for place in range(heap.size[0]):
-        i = heap.item[place]
+            limit = offer_point(nearest, rest.distance[i], i, k, rest.weight)
+    last = nearest.size[0] - 1
+    for place in range(last + 1):
+        i = nearest.item[place]
         item = rest.item[i]
-        # The farthest tuple (place 0) gives only the rows that the cell still needs.
-        rows = rest.weight[i] - (heap.weight[0] - k if place == 0 else 0)
+        # The farthest tuple, which is the last, gives only the rows that the cell still needs.
+        rows = rest.weight[i] - (nearest.weight[0] - k if place == last else 0)
         start = first[item] + weight[item] - rest.weight[i]
         for row in range(start, start + rows):
             cell[row] = cell_id

@@ -8,7 +8,7 @@ from anonlib.arrays import Floats, Ints
 from anonlib.compiled import njit, njit_in_place, select
 
 #: The most points of a leaf.
-SIZE = 48
+SIZE = 64
 
 
 class KdLeaves(NamedTuple):

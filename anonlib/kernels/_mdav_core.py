@@ -10,9 +10,11 @@ from anonlib.kernels._kd_tree import KdLeaves, fill_leaves, make_leaves, remove
 from anonlib.kernels._search import MARGIN, Nearest, find_farthest, find_nearest, make_nearest
 
 #: The leaves are rebuilt when at most this share of their rows is left.
-REFILL = 0.7
+REFILL = 0.6
 #: The ranking holds one in RANKED of the remaining tuples.
 RANKED = 8
+#: Above the rounding errors of a sum of three quotients of at most 1.
+ROUNDING = 1e-15
 #: The entries of `Ranking.span`: the first place in use (BEGIN), the place after the last (END),
 #: and the number of tuples that remained when the ranking was made (N_LEFT).
 BEGIN, END, N_LEFT = range(3)
@@ -21,17 +23,17 @@ BEGIN, END, N_LEFT = range(3)
 class TupleRest(NamedTuple):
     """The rest: rows that are not in a cell yet, by tuple.
 
-    `mean`, `share` and `spread` are the centroid, as the last `_center` computed it.
+    `mean` and `spread` are the centroid, as the last `_center` computed it, besides the shares of
+    categories: tally / rows.
 
     Attributes:
         weight: int64[m]. The remaining rows of each tuple.
         rows: int64[1]. The sum of `weight`.
         total: float64[p]. Sums of the numeric columns.
         tally: int64[start[q]]. Rows per category. Column h begins at start[h].
-        start: int64[q + 1]. Where each nominal column begins in `tally` and `share`.
+        start: int64[q + 1]. Where each nominal column begins in `tally`.
         squares: int64[q]. Per nominal column: the sum of the squares of its tally.
         mean: float64[p]. total / rows.
-        share: float64[start[q]]. tally / rows.
         spread: float64[q]. Per nominal column: (1 + the sum of its squared shares) / 2.
     """
 
@@ -42,7 +44,6 @@ class TupleRest(NamedTuple):
     start: Ints
     squares: Ints
     mean: Floats
-    share: Floats
     spread: Floats
 
 
@@ -55,7 +56,11 @@ class Ranking(NamedTuple):
         distance: float64[m]. Their distances from that centroid.
         span: int64[3]. See `BEGIN`, `END` and `N_LEFT`.
         mean: float64[p]. The numeric columns of that centroid.
-        share: float64[start[q]]. Its shares of categories, as in `TupleRest.share`.
+        tally: int64[start[q]]. The rows per category of that rest, as in `TupleRest.tally`.
+        rows: int64[1]. The rows of that rest.
+        squares: int64[q]. The sums of the squares of `tally`, as in `TupleRest.squares`.
+        products: int64[q]. Per nominal column: the sum of the products of `tally` and that of the
+            present rest.
         n_looks: int64[1]. How many tuples searches have looked at since.
     """
 
@@ -63,7 +68,10 @@ class Ranking(NamedTuple):
     distance: Floats
     span: Ints
     mean: Floats
-    share: Floats
+    tally: Ints
+    rows: Ints
+    squares: Ints
+    products: Ints
     n_looks: Ints
 
 
@@ -99,7 +107,7 @@ def make_mdav_cells(
     cell = np.full(weight.sum(), -1, np.int64)
     rest = _make_rest(value, p, weight, n_categories)
     ranking = _make_ranking(rest)
-    leaves, heap = make_leaves(value, p), make_nearest(k)
+    leaves, nearest = make_leaves(value, p), make_nearest(k)
     filled, n_cells = 0, 0
     while rest.rows[0] >= one:
         if filled == 0 or rest.rows[0] <= REFILL * filled:
@@ -112,7 +120,7 @@ def make_mdav_cells(
         for center in p_and_q[: 1 + both]:
             if rest.weight[center] == 0:  # Q is in P's cell: take the farthest remaining row
                 center = find_farthest(leaves, value[p_and_q[0]])
-            _make_cell(leaves, rest, center, k, heap, first, weight, cell, n_cells)
+            _make_cell(leaves, rest, ranking, center, k, nearest, first, weight, cell, n_cells)
             n_cells += 1
     if rest.rows[0] >= k:
         for row in range(len(cell)):
@@ -135,7 +143,6 @@ def _make_rest(value: Floats, p: int, weight: Ints, n_categories: Ints) -> Tuple
         start,
         np.zeros(q, np.int64),
         np.empty(p),
-        np.empty(start[q]),
         np.empty(q),
     )
     for i in range(len(value)):
@@ -151,13 +158,16 @@ def _make_rest(value: Floats, p: int, weight: Ints, n_categories: Ints) -> Tuple
 
 @njit
 def _make_ranking(rest: TupleRest) -> Ranking:
-    m = len(rest.weight)
+    m, q = len(rest.weight), len(rest.squares)
     return Ranking(
         np.empty(m, np.int64),
         np.empty(m),
         np.zeros(3, np.int64),
         np.empty(len(rest.mean)),
-        np.empty(len(rest.share)),
+        np.zeros(len(rest.tally), np.int64),
+        np.ones(1, np.int64),
+        np.zeros(q, np.int64),
+        np.zeros(q, np.int64),
         np.zeros(1, np.int64),
     )
 
@@ -166,30 +176,32 @@ def _make_ranking(rest: TupleRest) -> Ranking:
 def _make_cell(
     leaves: KdLeaves,
     rest: TupleRest,
+    ranking: Ranking,
     center: int,
     k: int,
-    heap: Nearest,
+    nearest: Nearest,
     first: Ints,
     weight: Ints,
     cell: Ints,
     cell_id: int,
 ) -> None:
     """Moves the k rows nearest to tuple `center` from the rest into a cell, its own rows first."""
-    find_nearest(leaves, center, k, rest.weight, heap)
-    for place in range(heap.size[0]):
-        i = heap.item[place]
-        # The farthest tuple (place 0) gives only the rows that the cell still needs.
-        rows = rest.weight[i] - (heap.weight[0] - k if place == 0 else 0)
+    find_nearest(leaves, center, k, rest.weight, nearest)
+    last = nearest.size[0] - 1
+    for place in range(last + 1):
+        i = nearest.item[place]
+        # The farthest tuple, which is the last, gives only the rows that the cell still needs.
+        rows = rest.weight[i] - (nearest.weight[0] - k if place == last else 0)
         start = first[i] + weight[i] - rest.weight[i]
         for row in range(start, start + rows):
             cell[row] = cell_id
-        _take(leaves.value, i, rows, rest)
+        _take(leaves.value, i, rows, rest, ranking)
         if rest.weight[i] == 0:
             remove(leaves, i)
 
 
 @njit_in_place
-def _take(value: Floats, i: int, rows: int, rest: TupleRest) -> None:
+def _take(value: Floats, i: int, rows: int, rest: TupleRest, ranking: Ranking) -> None:
     """Removes rows of tuple i from the rest."""
     rest.weight[i] -= rows
     rest.rows[0] -= rows
@@ -200,6 +212,7 @@ def _take(value: Floats, i: int, rows: int, rest: TupleRest) -> None:
         c = rest.start[h] + int(value[i, p + h])
         rest.squares[h] += rows * (rows - 2 * rest.tally[c])
         rest.tally[c] -= rows
+        ranking.products[h] -= rows * ranking.tally[c]
 
 
 @njit_in_place
@@ -208,8 +221,6 @@ def _center(rest: TupleRest) -> None:
     n = rest.rows[0]
     for j in range(len(rest.mean)):
         rest.mean[j] = rest.total[j] / n
-    for c in range(len(rest.share)):
-        rest.share[c] = rest.tally[c] / n
     for h in range(len(rest.spread)):
         rest.spread[h] = 0.5 * (1.0 + rest.squares[h] / (n * n))
 
@@ -237,7 +248,6 @@ def _outermost(value: Floats, rest: TupleRest, ranking: Ranking) -> int:
 def _search(value: Floats, rest: TupleRest, ranking: Ranking) -> tuple[int, bool]:
     """The farthest tuple in the ranking, and whether no tuple outside it can be as far."""
     item, distance, weight = ranking.item, ranking.distance, rest.weight
-    mean, spread, share, start = rest.mean, rest.spread, rest.share, rest.start
     while ranking.span[BEGIN] < ranking.span[END] and weight[item[ranking.span[BEGIN]]] == 0:
         ranking.span[BEGIN] += 1
     moved = _shift_of(rest, ranking)
@@ -248,7 +258,7 @@ def _search(value: Floats, rest: TupleRest, ranking: Ranking) -> tuple[int, bool
         ranking.n_looks[0] += 1
         i = item[place]
         if weight[i] > 0:
-            far = _from_centroid(value, i, mean, spread, share, start)
+            far = _from_centroid(value, i, rest)
             if far > best or (far == best and i < result):
                 best, result = far, i
                 enough = np.sqrt(far) * (1.0 - MARGIN) - MARGIN
@@ -257,37 +267,35 @@ def _search(value: Floats, rest: TupleRest, ranking: Ranking) -> tuple[int, bool
 
 @njit_in_place
 def _shift_of(rest: TupleRest, ranking: Ranking) -> float:
-    """The distance between the centroid of the rest and that of the ranking."""
+    """No less than the distance between the centroid of the rest and that of the ranking."""
     result = 0.0
     for j in range(len(rest.mean)):
         result += (rest.mean[j] - ranking.mean[j]) ** 2
-    share, before = rest.share, ranking.share
-    a = b = c = d = 0.0  # four sums do not wait for each other; a bound needs no fixed order
-    whole = len(share) // 4 * 4
-    for i in range(0, whole, 4):
-        a += (share[i] - before[i]) ** 2
-        b += (share[i + 1] - before[i + 1]) ** 2
-        c += (share[i + 2] - before[i + 2]) ** 2
-        d += (share[i + 3] - before[i + 3]) ** 2
-    for i in range(whole, len(share)):
-        a += (share[i] - before[i]) ** 2
-    return float(np.sqrt(result + 0.5 * (a + b + c + d)))
+    now, then = rest.rows[0], ranking.rows[0]
+    for h in range(len(rest.squares)):
+        # Half the squared distance of the shares. The three quotients are at most 1.
+        cross = ranking.products[h] / (now * then)
+        gap = rest.squares[h] / (now * now) - 2.0 * cross + ranking.squares[h] / (then * then)
+        result += 0.5 * max(gap, 0.0) + ROUNDING
+    return float(np.sqrt(result))
 
 
 @njit_in_place
 def _rank(value: Floats, rest: TupleRest, ranking: Ranking, part: int) -> None:
     """Ranks the farthest 1/part of the remaining tuples (at least 64), for the present centroid."""
     item, distance, weight = ranking.item, ranking.distance, rest.weight
-    mean, spread, share, start = rest.mean, rest.spread, rest.share, rest.start
-    for j in range(len(mean)):
-        ranking.mean[j] = mean[j]
-    for c in range(len(share)):
-        ranking.share[c] = share[c]
+    for j in range(len(rest.mean)):
+        ranking.mean[j] = rest.mean[j]
+    for c in range(len(rest.tally)):
+        ranking.tally[c] = rest.tally[c]
+    for h in range(len(rest.squares)):
+        ranking.squares[h] = ranking.products[h] = rest.squares[h]
+    ranking.rows[0] = rest.rows[0]
     m = 0
     for i in range(len(value)):
         if weight[i] > 0:
             item[m] = i
-            distance[m] = -np.sqrt(_from_centroid(value, i, mean, spread, share, start))
+            distance[m] = -np.sqrt(_from_centroid(value, i, rest))
             m += 1
     size = min(m, max(m // part, 64))
     select(distance, item, 0, m, size)
@@ -299,15 +307,13 @@ def _rank(value: Floats, rest: TupleRest, ranking: Ranking, part: int) -> None:
 
 
 @njit_in_place
-def _from_centroid(
-    value: Floats, i: int, mean: Floats, spread: Floats, share: Floats, start: Ints
-) -> float:
-    """The squared distance of tuple i from the centroid of the rest. Arguments: see `TupleRest`."""
-    p = len(mean)
+def _from_centroid(value: Floats, i: int, rest: TupleRest) -> float:
+    """The squared distance of tuple i from the centroid of the rest."""
+    n, p = rest.rows[0], len(rest.mean)
     result = 0.0
     for j in range(p):
-        gap = value[i, j] - mean[j]
+        gap = value[i, j] - rest.mean[j]
         result += gap * gap
-    for h in range(len(spread)):
-        result += spread[h] - share[start[h] + int(value[i, p + h])]
+    for h in range(len(rest.spread)):
+        result += rest.spread[h] - rest.tally[rest.start[h] + int(value[i, p + h])] / n
     return max(result, 0.0)

@@ -68,7 +68,7 @@ def make_vmdav_cells(
     """
     n, d = weight.sum(), value.shape[1]
     rest = RowRest(first, weight, weight.copy(), np.full(1, n), np.full(n, -1, np.int64))
-    leaves, heap, pair = make_leaves(value, p), make_nearest(k), make_nearest(2)
+    leaves, nearest, pair = make_leaves(value, p), make_nearest(k), make_nearest(2)
     item, size = np.empty(2 * k, np.int64), np.zeros(1, np.int64)
     group = Group(item, size, np.empty(d), np.empty(d), np.empty((2, d, len(leaves.size))))
     filled, n_cells, place = 0, 0, 0
@@ -78,13 +78,13 @@ def make_vmdav_cells(
             filled = rest.rows[0]
         while rest.left[outermost[place]] == 0:
             place += 1
-        _begin(leaves, rest, outermost[place], k, heap, group, n_cells)
+        _begin(leaves, rest, outermost[place], k, nearest, group, n_cells)
         n_rows = k
         while gain > 0.0 and n_rows < 2 * k - 1:
             closest, near = _closest(leaves, group)
             find_nearest(leaves, closest, 2, rest.left, pair)
-            # The second row is on top. Its distance is 0 if the tuple has two rows.
-            if not near < gain * pair.distance[0]:
+            # The second row is the last. Its distance is 0 if the tuple has two rows.
+            if not near < gain * pair.distance[pair.size[0] - 1]:
                 break
             _take(leaves, rest, closest, 1, group, n_cells)
             n_rows += 1
@@ -98,17 +98,24 @@ def make_vmdav_cells(
 
 @njit
 def _begin(
-    leaves: KdLeaves, rest: RowRest, center: int, k: int, heap: Nearest, group: Group, cell_id: int
+    leaves: KdLeaves,
+    rest: RowRest,
+    center: int,
+    k: int,
+    nearest: Nearest,
+    group: Group,
+    cell_id: int,
 ) -> None:
     """Makes a cell of the k rows nearest to tuple `center`, its own rows first."""
-    find_nearest(leaves, center, k, rest.left, heap)
+    find_nearest(leaves, center, k, rest.left, nearest)
     group.size[0] = 0
     for j in range(len(group.low)):
         group.low[j], group.high[j] = np.inf, -np.inf
-    for place in range(heap.size[0]):
-        item = heap.item[place]
-        # The farthest tuple (place 0) gives only the rows that the cell still needs.
-        extra = heap.weight[0] - k if place == 0 else 0
+    last = nearest.size[0] - 1
+    for place in range(last + 1):
+        item = nearest.item[place]
+        # The farthest tuple, which is the last, gives only the rows that the cell still needs.
+        extra = nearest.weight[0] - k if place == last else 0
         _take(leaves, rest, item, rest.left[item] - extra, group, cell_id)
 
 
@@ -191,7 +198,7 @@ def _look(
     """The squared distance and the number of the nearest tuple so far: (best, result), or those of
     a nearer tuple to `point` in the leaf."""
     size, distance, item = leaves.size[leaf], leaves.distance, leaves.item
-    measure_leaf(leaves.tile, leaf, size, point, leaves.p, distance)
+    measure_leaf(leaves.tile[leaf], point, leaves.p, distance)
     for i in range(size):
         if distance[i] < best or (distance[i] == best and item[leaf, i] < result):
             best, result = distance[i], item[leaf, i]

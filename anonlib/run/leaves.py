@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 
 from anonlib.arrays import GRID, MISSING, Ints
 from anonlib.partition import INDICATOR, Among, Below, CutTree, Plane, Sample
-from anonlib.partition.cuts import CHUNK, NO_CUT, Cuts, Singles
+from anonlib.partition.cuts import CHUNK, NO_CUT, Cuts, Level, Singles
 from anonlib.partition.repair import BlockCounts, as_values, count_words
 from anonlib.privacy import PrivacyModel, SparseCounts
 from anonlib.run.feasible import count_joint
@@ -229,7 +229,7 @@ def _indicators(feature: CutFeature) -> Column:
 def with_leaf(
     rows: DataFrame, schema: Schema, features: tuple[CutFeature, ...], cuts: Cuts, root: Column
 ) -> DataFrame:
-    """Adds LEAF to the rows. Walks the tree level by level; each level is three look-ups in arrays,
+    """Adds LEAF to the rows. Walks the tree level by level; each level is a few look-ups in arrays,
     so the code stays small for any number of leaves. Where a row is at its leaf already, nothing is
     multiplied."""
     *levels, last = cuts.levels()
@@ -240,23 +240,48 @@ def with_leaf(
     frame = rows.select(*names, make_coordinates(schema, features).alias(x), root.alias(place))
     here = F.col(place)
     arrays: dict[str, Any] = {"leaf": last.child.astype(np.int32)}
+    width = cuts.weights.shape[1]
     for depth, level in enumerate(levels):
-        arrays[f"weights {depth}"] = level.weights
-        arrays[f"cut {depth}"] = level.cut.astype(np.int32)
-        arrays[f"child {depth}"] = level.child.astype(np.int32)
+        arrays |= {f"{name} {depth}": each for name, each in _list_arrays(level, width).items()}
     shared = make_constants(arrays)
     for depth, level in enumerate(levels):
         if depth % LEVELS == 0:
             # Moves no row, but ends a generated method: HotSpot leaves those above 8,000 bytes
             # to its interpreter, which is many times slower.
             frame = compute_once(frame)
-        cut = F.get(shared[f"cut {depth}"], here)
-        weights = F.get(shared[f"weights {depth}"], cut)
-        frame, score = _score(frame, weights, F.col(x), level.weights.shape[1])
-        turn = (score >= F.lit(0.0).cast("float")).cast("int")
-        right = F.when(cut == F.lit(NO_CUT), F.lit(0)).otherwise(turn)
+        if f"threshold {depth}" in shared:
+            value = F.get(F.col(x), F.get(shared[f"coordinate {depth}"], here))
+            right = (value >= F.get(shared[f"threshold {depth}"], here)).cast("int")
+        else:
+            cut = F.get(shared[f"cut {depth}"], here)
+            weights = F.get(shared[f"weights {depth}"], cut)
+            frame, score = _score(frame, weights, F.col(x), level.weights.shape[1])
+            turn = (score >= F.lit(0.0).cast("float")).cast("int")
+            right = F.when(cut == F.lit(NO_CUT), F.lit(0)).otherwise(turn)
         frame = frame.withColumn(place, F.get(shared[f"child {depth}"], here).bitwiseOR(right))
     return frame.select(*names, F.get(shared["leaf"], here).alias(LEAF))
+
+
+def _list_arrays(level: Level, width: int) -> dict[str, Any]:
+    """The arrays of a level by name: where its rows go, and its cuts.
+
+    If each cut is of one coordinate, this and its threshold are enough, by place. That is three
+    times quicker than products of all coordinates, and gives the same side.
+
+    Args:
+        level: The level.
+        width: The number of coordinates. The one after them is -1.
+    """
+    child = level.child.astype(np.int32)
+    weights = level.weights[:, :width]
+    if (np.count_nonzero(weights, axis=1) > 1).any() or (weights.max(axis=1) != 1).any():
+        return {"child": child, "weights": level.weights, "cut": level.cut.astype(np.int32)}
+    inner = level.cut != NO_CUT
+    coordinate = np.full(len(child), width, np.int32)  # at a leaf -1, which is below 0: left
+    coordinate[inner] = weights.argmax(axis=1)[level.cut[inner]]
+    threshold = np.zeros(len(child), np.float32)
+    threshold[inner] = level.weights[level.cut[inner], width]
+    return {"child": child, "coordinate": coordinate, "threshold": threshold}
 
 
 def _score(

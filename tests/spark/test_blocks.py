@@ -37,7 +37,8 @@ from tests.spark.test_release import ROWS, config
 
 
 @pytest.mark.spark
-def test_a_deep_walk_is_compiled(compiling: SparkSession, tmp_path: Path) -> None:
+@pytest.mark.parametrize("weighed", [1, 20])
+def test_a_deep_walk_is_compiled(compiling: SparkSession, tmp_path: Path, weighed: int) -> None:
     """HotSpot compiles no method above 8,000 bytes; wide rows take many of them."""
     ids = [f"c{i}" for i in range(40)]
     written = compiling.range(9).select(*[F.rand(i).alias(id) for i, id in enumerate(ids)])
@@ -46,7 +47,7 @@ def test_a_deep_walk_is_compiled(compiling: SparkSession, tmp_path: Path) -> Non
     n, leaves = 2 * LEVELS + 1, -1 - np.arange(2 * LEVELS + 2)
     right = np.append(np.arange(1, n), leaves[-1]).astype(np.int32)  # a chain: the deepest tree
     cuts = Cuts(
-        np.ones((n, 20), np.float32),
+        np.repeat(np.arange(20)[None] < weighed, n, axis=0).astype(np.float32),
         np.zeros(n, np.float32),
         leaves[:-1].astype(np.int32),
         right,

@@ -3,7 +3,7 @@
 import numpy as np
 
 from anonlib.arrays import Codes, Floats, Ints
-from anonlib.compiled import njit, njit_in_place, sort
+from anonlib.compiled import njit, njit_in_place
 from anonlib.kernels._kd_tree import fill_leaves, make_leaves
 from anonlib.kernels._search import find_nearest, make_nearest
 from anonlib.kernels.refine.extent_steps import find_extent_places, find_near_by_gain
@@ -47,19 +47,18 @@ def find_near_cells(state: RefineState, room: int) -> Ints:
     one[order[start[:-1]]] = 1  # one of the cells that are equal
     fill_leaves(leaves, one)
     most = min(room + 1, n_points)
-    heap = make_nearest(most)
+    nearest = make_nearest(most)
     for g in range(n_points):
         first, size = start[g], start[g + 1] - start[g]
-        find_nearest(leaves, order[first], most, one, heap)
-        sort(heap.distance, heap.item, heap.size[0])
+        find_nearest(leaves, order[first], most, one, nearest)
         for number in range(size):
             cell = cells[order[first + number]]
             slot = 0
             if size > 1:
                 near[cell, 0] = cells[order[first + (number + 1) % size]]
                 slot = 1
-            for t in range(heap.size[0]):
-                h = place[heap.item[t]]
+            for t in range(nearest.size[0]):
+                h = place[nearest.item[t]]
                 if h != g and slot < room:
                     other = start[h] + number % (start[h + 1] - start[h])
                     near[cell, slot] = cells[order[other]]
