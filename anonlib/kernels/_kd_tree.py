@@ -17,7 +17,7 @@ class KdLeaves(NamedTuple):
     Attributes:
         p: Numeric columns; they come first, the others are codes.
         value: float64[m, d]. The points.
-        tile: float64[L, d, SIZE]. The points of each leaf, by column.
+        tile: float64[L, d, SIZE]. The points of each leaf, by column; any numbers at free places.
         item: int64[L, SIZE]. The numbers of these points.
         size: int64[L]. The points of each leaf; they are at its first places.
         home: int64[m]. The leaf of each point.
@@ -60,7 +60,7 @@ def make_leaves(value: Floats, p: int) -> KdLeaves:
     return KdLeaves(
         p,
         value,
-        np.empty((most, d, SIZE)),
+        np.zeros((most, d, SIZE)),
         np.empty((most, SIZE), np.int64),
         np.empty(most, np.int64),
         np.empty(m, np.int64),

@@ -172,7 +172,7 @@ def find_nearest(leaves: KdLeaves, center: int, k: int, weight: Ints, nearest: N
                 hits = 0
                 for i in range(SIZE):
                     hits += distance[i] <= limit
-                if hits == 0:  # mostly, and this loop is vectorised
+                if hits == 0:  # Mostly. This loop looks at several places at once.
                     continue
                 for i in range(size[leaf]):
                     if distance[i] <= limit:
